@@ -1,0 +1,893 @@
+/* autograd.c: the operations of autograd.h, each with its value and its local derivatives side by side.
+ *
+ *   vectors      several numbers at a time, or one
+ *   kernels      the loops in which the time goes
+ *   tape         the memory, the mark, one line
+ *   operations   forward and backward of each, next to each other
+ *   backward     the walk from the last line to the first
+ *   Adam         the step that parameters take against their gradients
+ */
+#include "autograd.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Vectors. All loops below are written for vectors of LANES numbers. With GCC's and clang's vector types these are as
+ * wide as the machine's; in plain C11, and with -DAUTOGRAD_PLAIN, a vector is one double and every loop is a scalar
+ * loop. Memory is always in whole vectors (see v_new), so a loop may run past n to the end of its last vector; first()
+ * then keeps what lies there out of sums and out of other values.
+ */
+#if defined(__GNUC__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
+#ifdef __AVX__
+#define LANES 4
+#else
+#define LANES 2
+#endif
+typedef double Vec __attribute__((vector_size(LANES * sizeof(double))));
+typedef uint64_t Bits __attribute__((vector_size(LANES * sizeof(double))));
+
+static inline Vec load(const double *p)
+{
+    Vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void store(double *p, Vec v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+// the lanes of v where keep is all ones, and of other where it is all zeros
+static inline Vec choose(Bits keep, Vec v, Vec other)
+{
+    return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
+}
+
+// ones in the first n lanes
+static inline Bits lanes_before(size_t n)
+{
+#if LANES == 4
+    static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
+#else
+    static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, 0, 0};
+#endif
+    Bits keep;
+    memcpy(&keep, ones + LANES - n, sizeof keep);
+    return keep;
+}
+
+// the first n lanes of v, and zero in the others
+static inline Vec first(Vec v, size_t n)
+{
+    return n < LANES ? (Vec)((Bits)v & lanes_before(n)) : v;
+}
+
+// store the first n lanes of v, leaving what is behind them as it was
+static inline void store_first(double *p, Vec v, size_t n)
+{
+    store(p, n < LANES ? choose(lanes_before(n), v, load(p)) : v);
+}
+
+static inline Vec where_positive(Vec x, Vec v)
+{
+    return (Vec)((Bits)v & (Bits)(x > 0));
+}
+
+static inline Vec larger(Vec a, Vec b)
+{
+    return choose((Bits)(a > b), a, b);
+}
+
+static inline double lane_sum(Vec v)
+{
+#if LANES == 4
+    return (v[0] + v[2]) + (v[1] + v[3]);
+#else
+    return v[0] + v[1];
+#endif
+}
+
+// s[0..3] = the lane sums of four vectors
+static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d)
+{
+#if LANES == 4 && (defined(__clang__) || __GNUC__ >= 12)
+    Vec ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    Vec cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
+    store(s, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+#else
+    s[0] = lane_sum(a);
+    s[1] = lane_sum(b);
+    s[2] = lane_sum(c);
+    s[3] = lane_sum(d);
+#endif
+}
+
+static inline Vec square_root(Vec v)
+{
+    for (int k = 0; k < LANES; k++) {
+        v[k] = sqrt(v[k]);
+    }
+    return v;
+}
+
+// e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^13.
+// Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where it is shifted into the exponent.
+static inline Vec exponential(Vec x)
+{
+    const double log2_e = 0x1.71547652b82fep0, ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
+    const double rounder = 0x1.8p52;
+    Vec shifted = x * log2_e + rounder, k = shifted - rounder;
+    Vec r = (x - k * ln2_high) - k * ln2_low, r2 = r * r, r4 = r2 * r2;
+    Vec p0 = (1 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
+    Vec p4 = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+    Vec p8 = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
+    Vec p12 = 1.0 / 479001600 + r * (1.0 / 6227020800);
+    Vec e = (Vec)((Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52));
+
+    // Where the result would be subnormal, infinite or not a number, the C library decides.
+    Bits usual = (Bits)(x > -708) & (Bits)(x < 709);
+    uint64_t all = usual[0];
+    for (int i = 1; i < LANES; i++) {
+        all &= usual[i];
+    }
+    for (int i = 0; !all && i < LANES; i++) {
+        e[i] = exp(x[i]);
+    }
+    return e;
+}
+#else
+#define LANES 1
+typedef double Vec;
+
+static inline Vec load(const double *p) { return *p; }
+static inline void store(double *p, Vec v) { *p = v; }
+static inline Vec first(Vec v, size_t n) { (void)n; return v; }
+static inline void store_first(double *p, Vec v, size_t n) { (void)n; *p = v; }
+static inline Vec where_positive(Vec x, Vec v) { return x > 0 ? v : 0; }
+static inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
+static inline double lane_sum(Vec v) { return v; }
+static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d) { s[0] = a; s[1] = b; s[2] = c; s[3] = d; }
+static inline Vec square_root(Vec v) { return sqrt(v); }
+static inline Vec exponential(Vec x) { return exp(x); }
+#endif
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Kernels.
+ */
+
+double largest(const double *a, size_t n)
+{
+    double max = a[0];
+    size_t i = 0;
+    if (n >= LANES) {
+        Vec m = load(a);
+        for (i = LANES; i + LANES <= n; i += LANES) {
+            m = larger(load(a + i), m);
+        }
+        double lanes[LANES];
+        store(lanes, m);
+        max = lanes[0];
+        for (int k = 1; k < LANES; k++) {
+            max = lanes[k] > max ? lanes[k] : max;
+        }
+    }
+    for (; i < n; i++) {
+        max = a[i] > max ? a[i] : max;
+    }
+    return max;
+}
+
+// the sum of a[i] * b[i]
+static inline double dot(const double *a, const double *b, size_t n)
+{
+    Vec sum = first(load(a) * load(b), n);
+    for (size_t i = LANES; i < n; i += LANES) {
+        sum += first(load(a + i) * load(b + i), n - i);
+    }
+    return lane_sum(sum);
+}
+
+// y[i] += c * x[i]
+static inline void add_scaled(double *y, double c, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        store(y + i, load(y + i) + first(c * load(x + i), n - i));
+    }
+}
+
+// s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
+// (n+1)-th row on, the n-th is taken instead.
+static inline void dot_rows(double *s, const double *w, size_t stride, const double *x, size_t n, size_t cols)
+{
+    const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0, *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
+    Vec xi = load(x);
+    Vec s0 = first(load(w0) * xi, cols), s1 = first(load(w1) * xi, cols);
+    Vec s2 = first(load(w2) * xi, cols), s3 = first(load(w3) * xi, cols);
+    for (size_t i = LANES; i < cols; i += LANES) {
+        xi = load(x + i);
+        s0 += first(load(w0 + i) * xi, cols - i);
+        s1 += first(load(w1 + i) * xi, cols - i);
+        s2 += first(load(w2 + i) * xi, cols - i);
+        s3 += first(load(w3 + i) * xi, cols - i);
+    }
+    lane_sums(s, s0, s1, s2, s3);
+}
+
+// y[j] = c * (row j of w dot x)
+static inline void multiply(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols,
+                            double c)
+{
+    for (size_t j = 0; j < rows; j += 4) {
+        double s[4];
+        dot_rows(s, w + j * stride, stride, x, rows - j, cols);
+        for (size_t k = 0; k < 4 && k < rows - j; k += LANES) {
+            store_first(y + j + k, c * load(s + k), rows - j - k);
+        }
+    }
+}
+
+// x[i] += y[0] * w[0][i] + y[1] * w[1][i] + ...: the rows of w, each times its y, summed. Four vectors of columns are
+// kept in registers while all rows are added, even and odd rows apart, so that no addition waits for the one before.
+static inline void add_rows(double *x, const double *w, size_t stride, const double *y, size_t rows, size_t cols)
+{
+    size_t i = 0;
+    for (; i + 4 * LANES <= cols; i += 4 * LANES) {
+        Vec a0 = load(x + i), a1 = load(x + i + LANES), a2 = load(x + i + 2 * LANES), a3 = load(x + i + 3 * LANES);
+        Vec b0 = a0 - a0, b1 = b0, b2 = b0, b3 = b0;
+        const double *wj = w + i;
+        size_t j = 0;
+        for (; j + 2 <= rows; j += 2, wj += 2 * stride) {
+            const double *wk = wj + stride;
+            a0 += y[j] * load(wj);
+            a1 += y[j] * load(wj + LANES);
+            a2 += y[j] * load(wj + 2 * LANES);
+            a3 += y[j] * load(wj + 3 * LANES);
+            b0 += y[j + 1] * load(wk);
+            b1 += y[j + 1] * load(wk + LANES);
+            b2 += y[j + 1] * load(wk + 2 * LANES);
+            b3 += y[j + 1] * load(wk + 3 * LANES);
+        }
+        if (j < rows) {
+            a0 += y[j] * load(wj);
+            a1 += y[j] * load(wj + LANES);
+            a2 += y[j] * load(wj + 2 * LANES);
+            a3 += y[j] * load(wj + 3 * LANES);
+        }
+        store(x + i, a0 + b0);
+        store(x + i + LANES, a1 + b1);
+        store(x + i + 2 * LANES, a2 + b2);
+        store(x + i + 3 * LANES, a3 + b3);
+    }
+    for (; i < cols; i += LANES) {
+        Vec sum = load(x + i);
+        for (size_t j = 0; j < rows; j++) {
+            sum += y[j] * load(w + j * stride + i);
+        }
+        store_first(x + i, sum, cols - i);
+    }
+}
+
+// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. Two rows by four vectors of columns are
+// kept in registers while all n products are added.
+static inline void add_products(double *w, double *const *y, double *const *x, size_t n, size_t rows, size_t cols)
+{
+    for (size_t j = 0; j < rows; j += 2) {
+        size_t i = 0;
+        for (; j + 2 <= rows && i + 4 * LANES <= cols; i += 4 * LANES) {
+            double *wj = w + j * cols + i, *wk = wj + cols;
+            Vec a0 = load(wj), a1 = load(wj + LANES), a2 = load(wj + 2 * LANES), a3 = load(wj + 3 * LANES);
+            Vec b0 = load(wk), b1 = load(wk + LANES), b2 = load(wk + 2 * LANES), b3 = load(wk + 3 * LANES);
+            for (size_t p = 0; p < n; p++) {
+                const double *yp = y[p] + j, *xp = x[p] + i;
+                Vec x0 = load(xp), x1 = load(xp + LANES), x2 = load(xp + 2 * LANES), x3 = load(xp + 3 * LANES);
+                a0 += yp[0] * x0;
+                a1 += yp[0] * x1;
+                a2 += yp[0] * x2;
+                a3 += yp[0] * x3;
+                b0 += yp[1] * x0;
+                b1 += yp[1] * x1;
+                b2 += yp[1] * x2;
+                b3 += yp[1] * x3;
+            }
+            store(wj, a0);
+            store(wj + LANES, a1);
+            store(wj + 2 * LANES, a2);
+            store(wj + 3 * LANES, a3);
+            store(wk, b0);
+            store(wk + LANES, b1);
+            store(wk + 2 * LANES, b2);
+            store(wk + 3 * LANES, b3);
+        }
+        for (size_t k = j; i < cols && k < j + 2 && k < rows; k++) {
+            for (size_t p = 0; p < n; p++) {
+                add_scaled(w + k * cols + i, y[p][k], x[p] + i, cols - i);
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The tape.
+ */
+#define NO_LINE SIZE_MAX
+#define BLOCK 4          // runs of values start at, and have room for, a multiple of so many: whole vectors
+
+static size_t whole_blocks(size_t n)
+{
+    return (n + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+bool tape_init(Tape *t, size_t max_values, size_t max_lines)
+{
+    *t = (Tape){.recording = true};
+    if (max_values > SIZE_MAX / 64 || max_lines > SIZE_MAX / 2 / sizeof(Line)) {
+        return false;
+    }
+    t->max_values = whole_blocks(max_values) + BLOCK;      // a loop over whole vectors may look one block too far
+    t->max_lines = max_lines;
+    t->memory = calloc(2 * t->max_values + 8, sizeof(double));
+    t->lines = malloc((max_lines + 1) * sizeof(Line));
+    if (!t->memory || !t->lines) {
+        tape_free(t);
+        return false;
+    }
+    t->data = (double *)(((uintptr_t)t->memory + 63) / 64 * 64);   // whole cache lines
+    return true;
+}
+
+void tape_free(Tape *t)
+{
+    free(t->memory);
+    free(t->lines);
+    *t = (Tape){0};
+}
+
+void tape_mark(Tape *t)
+{
+    t->first_value = t->n_values;
+    t->first_line = t->n_lines;
+}
+
+void tape_drop(Tape *t)
+{
+    t->n_values = t->first_value;
+    t->n_lines = t->first_line;
+}
+
+double *v_new(Tape *t, size_t n)
+{
+    size_t at = n > 1 ? whole_blocks(t->n_values) : t->n_values;
+    size_t room = n > 1 ? whole_blocks(n) : n;
+    if (room > t->max_values - BLOCK - at) {
+        abort();         // the caller has not reserved what it uses: a mistake in the program, not in its input
+    }
+    t->n_values = at + room;
+    return t->data + at;
+}
+
+double *v_value(Tape *t, double data)
+{
+    double *v = v_new(t, 1);
+    *v = data;
+    return v;
+}
+
+static inline Line *record(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+{
+    Line *line = &t->unrecorded;
+    if (t->recording) {
+        if (t->n_lines == t->max_lines) {
+            abort();
+        }
+        line = &t->lines[t->n_lines++];
+    }
+    line->op = op;
+    line->n = (uint32_t)n;
+    line->out = out;
+    line->a = a;
+    line->b = b;
+    line->c = c;
+    return line;
+}
+
+// An atom on n neighbours: one line, or n lines where every one is to be seen.
+static inline double *record_atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+{
+    if (!t->atomic) {
+        record(t, op, out, n, a, b, c);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            record(t, op, out + i, 1, a + i, b ? b + i : NULL, c);
+        }
+    }
+    return out;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The atoms. Forward: the data of out from the data of a and b. Backward: into the gradients of a and b, the gradient
+ * of out times the local derivative.
+ */
+
+// a + b. Local derivatives: 1 and 1.
+static double *add_to(Tape *t, double *out, double *a, double *b, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        store_first(out + i, load(a + i) + load(b + i), n - i);
+    }
+    return record_atoms(t, OP_ADD, out, n, a, b, 0);
+}
+
+static inline void add_backward(const Tape *t, const Line *l)
+{
+    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
+    add_scaled(grad(t, l->b), 1, grad(t, l->out), l->n);
+}
+
+// a * b. Local derivatives: b and a.
+static double *mul_to(Tape *t, double *out, double *a, double *b, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        store_first(out + i, load(a + i) * load(b + i), n - i);
+    }
+    return record_atoms(t, OP_MUL, out, n, a, b, 0);
+}
+
+static inline void mul_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->b[i] * g[i];
+        gb[i] += l->a[i] * g[i];
+    }
+}
+
+double *v_add(Tape *t, double *a, double *b, size_t n) { return add_to(t, v_new(t, n), a, b, n); }
+double *v_mul(Tape *t, double *a, double *b, size_t n) { return mul_to(t, v_new(t, n), a, b, n); }
+
+// a^c. Local derivative: c * a^(c-1).
+double *v_pow(Tape *t, double *a, double c, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = pow(a[i], c);
+    }
+    return record_atoms(t, OP_POW, out, n, a, NULL, c);
+}
+
+static inline void pow_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->c * pow(l->a[i], l->c - 1) * g[i];
+    }
+}
+
+// log a. Local derivative: 1 / a.
+double *v_log(Tape *t, double *a, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = log(a[i]);
+    }
+    return record_atoms(t, OP_LOG, out, n, a, NULL, 0);
+}
+
+static inline void log_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += 1 / l->a[i] * g[i];
+    }
+}
+
+// e^a. Local derivative: e^a, which is out.
+double *v_exp(Tape *t, double *a, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = exp(a[i]);
+    }
+    return record_atoms(t, OP_EXP, out, n, a, NULL, 0);
+}
+
+static inline void exp_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->out[i] * g[i];
+    }
+}
+
+// the larger of a and 0. Local derivative: 1 where a is positive, else 0.
+double *v_relu(Tape *t, double *a, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i += LANES) {
+        store_first(out + i, where_positive(load(a + i), load(a + i)), n - i);
+    }
+    return record_atoms(t, OP_RELU, out, n, a, NULL, 0);
+}
+
+static inline void relu_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i += LANES) {
+        store(ga + i, load(ga + i) + first(where_positive(load(l->a + i), load(g + i)), l->n - i));
+    }
+}
+
+// a + c. Local derivative: 1.
+double *v_plus(Tape *t, double *a, double c, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = a[i] + c;
+    }
+    return record_atoms(t, OP_PLUS, out, n, a, NULL, c);
+}
+
+static inline void plus_backward(const Tape *t, const Line *l)
+{
+    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
+}
+
+// a * c. Local derivative: c.
+double *v_times(Tape *t, double *a, double c, size_t n)
+{
+    double *out = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = a[i] * c;
+    }
+    return record_atoms(t, OP_TIMES, out, n, a, NULL, c);
+}
+
+static inline void times_backward(const Tape *t, const Line *l)
+{
+    add_scaled(grad(t, l->a), l->c, grad(t, l->out), l->n);
+}
+
+double *v_neg(Tape *t, double *a, size_t n) { return v_times(t, a, -1, n); }
+double *v_sub(Tape *t, double *a, double *b, size_t n) { return v_add(t, a, v_neg(t, b, n), n); }
+double *v_div(Tape *t, double *a, double *b, size_t n) { return v_mul(t, a, v_pow(t, b, -1, n), n); }
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Many atoms in one line. The part under "if (t->atomic)" is the definition; the rest computes the same at once.
+ */
+
+// out = a[0]*b[0] + a[1]*b[1] + ... atom by atom: the definition of every sum of products below.
+static void sum_of_products(Tape *t, double *out, double *a, size_t a_step, double *b, size_t b_step, size_t n)
+{
+    double *sum = mul_to(t, n == 1 ? out : v_new(t, 1), a, b, 1);
+    for (size_t i = 1; i < n; i++) {
+        double *product = v_mul(t, a + i * a_step, b + i * b_step, 1);
+        sum = add_to(t, i == n - 1 ? out : v_new(t, 1), sum, product, 1);
+    }
+}
+
+// a[i] * s. Local derivatives: s, and for s all of the a[i].
+double *v_scale(Tape *t, double *a, double *s, size_t n)
+{
+    double *out = v_new(t, n);
+    if (t->atomic) {
+        for (size_t i = 0; i < n; i++) {
+            mul_to(t, out + i, a + i, s, 1);
+        }
+        return out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = a[i] * *s;
+    }
+    record(t, OP_SCALE, out, n, a, s, 0);
+    return out;
+}
+
+static inline void scale_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out);
+    add_scaled(grad(t, l->a), *l->b, g, l->n);
+    *grad(t, l->b) += dot(g, l->a, l->n);
+}
+
+// a[0] + a[1] + ... Local derivatives: 1.
+double *v_sum(Tape *t, double *a, size_t n)
+{
+    if (t->atomic) {
+        double *sum = a;
+        for (size_t i = 1; i < n; i++) {
+            sum = v_add(t, sum, a + i, 1);
+        }
+        return sum;
+    }
+    double *out = v_value(t, 0);
+    for (size_t i = 0; i < n; i++) {
+        *out += a[i];
+    }
+    record(t, OP_SUM, out, n, a, NULL, 0);
+    return out;
+}
+
+static inline void sum_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += *g;
+    }
+}
+
+// a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
+double *v_dot(Tape *t, double *a, double *b, size_t n)
+{
+    double *out = v_new(t, 1);
+    if (t->atomic) {
+        sum_of_products(t, out, a, 1, b, 1, n);
+        return out;
+    }
+    *out = dot(a, b, n);
+    record(t, OP_DOT, out, n, a, b, 0);
+    return out;
+}
+
+static inline void dot_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out);
+    add_scaled(grad(t, l->a), *g, l->b, l->n);
+    add_scaled(grad(t, l->b), *g, l->a, l->n);
+}
+
+// e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
+// the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
+// -out[i]*out[k], plus out[i] where i is k.
+double *v_softmax(Tape *t, double *a, size_t n)
+{
+    double max = largest(a, n);
+    if (t->atomic) {
+        double *exps = v_exp(t, v_plus(t, a, -max, n), n);
+        double *total = v_sum(t, exps, n);
+        return v_scale(t, exps, v_pow(t, total, -1, 1), n);
+    }
+    double *out = v_new(t, n);
+    Vec sum = max - (max + load(a));
+    sum = sum - sum;
+    for (size_t i = 0; i < n; i += LANES) {
+        Vec e = exponential(first(load(a + i) - max, n - i));
+        store(out + i, e);
+        sum += first(e, n - i);
+    }
+    double share = 1 / lane_sum(sum);
+    for (size_t i = 0; i < n; i += LANES) {
+        store(out + i, load(out + i) * share);
+    }
+    record(t, OP_SOFTMAX, out, n, a, NULL, 0);
+    return out;
+}
+
+static inline void softmax_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), mean = dot(g, l->out, l->n);
+    for (size_t i = 0; i < l->n; i += LANES) {
+        store(ga + i, load(ga + i) + first(load(l->out + i) * (load(g + i) - mean), l->n - i));
+    }
+}
+
+// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect to
+// a[k] is -out[i]*out[k] * scale/n, plus scale where i is k.
+double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
+{
+    if (t->atomic) {
+        double *ms = v_times(t, v_dot(t, a, a, n), 1 / (double)n, 1);
+        double *scale = v_pow(t, v_plus(t, ms, eps, 1), -0.5, 1);
+        return v_scale(t, a, scale, n);
+    }
+    double *out = v_new(t, n);
+    double scale = 1 / sqrt(dot(a, a, n) / (double)n + eps);
+    for (size_t i = 0; i < n; i += LANES) {
+        store(out + i, load(a + i) * scale);
+    }
+    record(t, OP_RMSNORM, out, n, a, NULL, scale);
+    return out;
+}
+
+static inline void rmsnorm_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
+    double mean = dot(g, l->out, l->n) / (double)l->n;
+    for (size_t i = 0; i < l->n; i += LANES) {
+        store(ga + i, load(ga + i) + first(scale * (load(g + i) - mean * load(l->out + i)), l->n - i));
+    }
+}
+
+// (a dot row i of b) * c. Local derivatives: row i times c, and a times c.
+double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c)
+{
+    if (t->atomic) {
+        double *dots = v_new(t, n);
+        for (size_t i = 0; i < n; i++) {
+            sum_of_products(t, dots + i, a, 1, b + i * stride, 1, m);
+        }
+        return v_times(t, dots, c, n);
+    }
+    double *out = v_new(t, n);
+    multiply(out, b, stride, a, n, m, c);
+    Line *line = record(t, OP_DOTS, out, n, a, b, c);
+    line->row.m = (uint32_t)m;
+    line->row.stride = (uint32_t)stride;
+    return out;
+}
+
+static inline void dots_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out);
+    size_t m = l->row.m, stride = l->row.stride;
+    for (size_t j = 0; j < m; j += LANES) {
+        double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
+        Vec ca = first(l->c * load(l->a + j), m - j), sum = ca - ca;
+        for (size_t i = 0; i < l->n; i++, b += stride, gb += stride) {
+            sum += g[i] * load(b);
+            store(gb, load(gb) + g[i] * ca);
+        }
+        store(ga, load(ga) + first(l->c * sum, m - j));
+    }
+}
+
+// a[0] * row 0 of b + a[1] * row 1 of b + ... Local derivatives: row i, and a[i].
+double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m)
+{
+    if (t->atomic) {
+        for (size_t j = 0; j < m; j++) {
+            sum_of_products(t, out + j, a, 1, b + j, stride, n);
+        }
+        return out;
+    }
+    for (size_t j = 0; j < m; j += LANES) {
+        Vec sum = a[0] * load(b + j);
+        for (size_t i = 1; i < n; i++) {
+            sum += a[i] * load(b + i * stride + j);
+        }
+        store_first(out + j, sum, m - j);
+    }
+    Line *line = record(t, OP_WEIGHTED_SUM, out, n, a, b, 0);
+    line->row.m = (uint32_t)m;
+    line->row.stride = (uint32_t)stride;
+    return out;
+}
+
+static inline void weighted_sum_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    size_t n = l->n, m = l->row.m, stride = l->row.stride;
+    for (size_t i = 0; i < n; i += 4) {
+        double s[4];
+        dot_rows(s, l->b + i * stride, stride, g, n - i, m);
+        for (size_t k = 0; k < 4 && k < n - i; k += LANES) {
+            store(ga + i + k, load(ga + i + k) + first(load(s + k), n - i - k));
+        }
+    }
+    for (size_t j = 0; j < m; j += LANES) {
+        double *gb = grad(t, l->b) + j;
+        Vec gj = first(load(g + j), m - j);
+        for (size_t i = 0; i < n; i++, gb += stride) {
+            store(gb, load(gb) + l->a[i] * gj);
+        }
+    }
+}
+
+// x dot row j of w. Local derivatives: row j, and x. The rows' gradients are as large as the matrix, so they are not
+// touched at every use: lines that use one matrix are linked, and the earliest, which backward() reaches last, adds
+// the products of all of them in one go.
+double *v_linear(Tape *t, double *out, double *x, Matrix *w)
+{
+    if (t->atomic) {
+        for (size_t j = 0; j < w->rows; j++) {
+            sum_of_products(t, out + j, w->data + j * w->cols, 1, x, 1, w->cols);
+        }
+        return out;
+    }
+    multiply(out, w->data, w->cols, x, w->rows, w->cols, 1);
+    size_t last = w->last_use;
+    bool used = last < t->n_lines && t->lines[last].op == OP_LINEAR && t->lines[last].w == w;
+    if (t->recording) {
+        w->last_use = t->n_lines;
+    }
+    Line *line = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
+    line->w = w;
+    line->prev = used ? last : NO_LINE;
+    return out;
+}
+
+static inline void linear_backward(const Tape *t, const Line *l)
+{
+    Matrix *w = l->w;
+    add_rows(grad(t, l->a), w->data, w->cols, grad(t, l->out), w->rows, w->cols);
+    if (l->prev != NO_LINE) {
+        return;
+    }
+    double *y[32], *x[32];
+    size_t n = 0;
+    for (size_t use = w->last_use; use != NO_LINE; use = t->lines[use].prev) {
+        y[n] = grad(t, t->lines[use].out);
+        x[n++] = t->lines[use].a;
+        if (n == 32 || &t->lines[use] == l) {
+            add_products(grad(t, w->data), y, x, n, w->rows, w->cols);
+            n = 0;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Backward: from the line that made the result to the first line after the mark.
+ */
+const char *const op_names[N_OPS] = {
+    [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
+    [OP_PLUS] = "plus", [OP_TIMES] = "times", [OP_SCALE] = "scale", [OP_SUM] = "sum", [OP_DOT] = "dot",
+    [OP_DOTS] = "dots", [OP_WEIGHTED_SUM] = "weighted sum", [OP_LINEAR] = "linear", [OP_SOFTMAX] = "softmax",
+    [OP_RMSNORM] = "rmsnorm",
+};
+
+void backward(Tape *t, double *result)
+{
+    memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
+    *grad(t, result) = 1;
+    for (size_t i = t->n_lines; i-- > t->first_line;) {
+        const Line *l = &t->lines[i];
+        switch (l->op) {
+        case OP_ADD: add_backward(t, l); break;
+        case OP_MUL: mul_backward(t, l); break;
+        case OP_POW: pow_backward(t, l); break;
+        case OP_LOG: log_backward(t, l); break;
+        case OP_EXP: exp_backward(t, l); break;
+        case OP_RELU: relu_backward(t, l); break;
+        case OP_PLUS: plus_backward(t, l); break;
+        case OP_TIMES: times_backward(t, l); break;
+        case OP_SCALE: scale_backward(t, l); break;
+        case OP_SUM: sum_backward(t, l); break;
+        case OP_DOT: dot_backward(t, l); break;
+        case OP_DOTS: dots_backward(t, l); break;
+        case OP_WEIGHTED_SUM: weighted_sum_backward(t, l); break;
+        case OP_LINEAR: linear_backward(t, l); break;
+        case OP_SOFTMAX: softmax_backward(t, l); break;
+        case OP_RMSNORM: rmsnorm_backward(t, l); break;
+        case N_OPS: break;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Adam.
+ */
+void adam(double *p, double *g, double *m, double *v, size_t n, size_t step, double lr, double beta1, double beta2,
+          double eps)
+{
+    double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));
+    size_t i = 0;
+
+    // Four vectors at a time, because a division costs more than all the rest: the four denominators are multiplied,
+    // one division gives the reciprocal of the product, and multiplying by the other three gives each one's own.
+    for (; LANES > 1 && i + 4 * LANES <= n; i += 4 * LANES) {
+        Vec mean[4], d[4];
+        for (size_t k = 0; k < 4; k++) {
+            size_t j = i + k * LANES;
+            Vec gj = load(g + j), square = beta2 * load(v + j) + (1 - beta2) * gj * gj;
+            mean[k] = beta1 * load(m + j) + (1 - beta1) * gj;
+            d[k] = square_root(square * correct2) + eps;
+            store(m + j, mean[k]);
+            store(v + j, square);
+            store(g + j, gj - gj);
+        }
+        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = lr * correct1 / (d01 * d23), r01 = r * d23, r23 = r * d01;
+        store(p + i, load(p + i) - mean[0] * d[1] * r01);
+        store(p + i + LANES, load(p + i + LANES) - mean[1] * d[0] * r01);
+        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
+        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * d[2] * r23);
+    }
+    for (; i < n; i++) {
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        double m_hat = m[i] * correct1, v_hat = v[i] * correct2;
+        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+        g[i] = 0;
+    }
+}
