@@ -82,7 +82,8 @@ typedef struct {
 typedef struct {
     Document *docs;      // [n]
     size_t n, longest;
-    uint32_t *text;      // the memory of all tokens
+    uint32_t *text;      // [n_text] the tokens of all documents
+    size_t n_text;
 } Documents;
 
 static void shuffle(Documents *all, Random *random)
@@ -109,10 +110,8 @@ typedef struct {
 static bool tokenize(Documents *all, Tokenizer *tokenizer)
 {
     size_t n_codes = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            n_codes = all->docs[i].tokens[k] < n_codes ? n_codes : (size_t)all->docs[i].tokens[k] + 1;
-        }
+    for (size_t i = 0; i < all->n_text; i++) {
+        n_codes = all->text[i] < n_codes ? n_codes : (size_t)all->text[i] + 1;
     }
     uint32_t *token_of = calloc(n_codes, sizeof *token_of);
     tokenizer->uchars = calloc(n_codes, sizeof *tokenizer->uchars);
@@ -120,10 +119,8 @@ static bool tokenize(Documents *all, Tokenizer *tokenizer)
         free(token_of);
         return false;
     }
-    for (size_t i = 0; i < all->n; i++) {
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            token_of[all->docs[i].tokens[k]] = 1;
-        }
+    for (size_t i = 0; i < all->n_text; i++) {
+        token_of[all->text[i]] = 1;
     }
     for (size_t code = 0; code < n_codes; code++) {
         if (token_of[code]) {
@@ -131,10 +128,8 @@ static bool tokenize(Documents *all, Tokenizer *tokenizer)
             tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
         }
     }
-    for (size_t i = 0; i < all->n; i++) {
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            all->docs[i].tokens[k] = token_of[all->docs[i].tokens[k]];
-        }
+    for (size_t i = 0; i < all->n_text; i++) {
+        all->text[i] = token_of[all->text[i]];
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
     free(token_of);
@@ -541,7 +536,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 // One code point from s, of which n bytes are left; its length goes to *used. -1: not UTF-8.
 static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {
+    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
     for (size_t length = 1; length <= 4 && length <= n; length++) {
@@ -631,7 +626,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
     if (!all->text || !all->docs) {
         return no_memory(error);
     }
-    uint32_t *start = all->text, *end = all->text;     // the line being read
+    uint32_t *start = all->text, *end = start;         // the document being read
     size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
@@ -639,31 +634,28 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
             used = i + 1 < n && s[i + 1] == '\n' ? 2 : 1;
             code = '\n';
         }
-        if (code < 0) {
-            return fail(error, FAILED, "%s:%zu: not valid UTF-8", name, line);
-        }
-        if (code == 0) {
-            return fail(error, FAILED, "%s:%zu: a zero byte: this is not a text file", name, line);
+        if (code <= 0) {
+            return fail(error, FAILED, "%s:%zu: %s", name, line,
+                        code ? "not valid UTF-8" : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
-            *end++ = (uint32_t)code;
+            if (start < end || !is_space((uint32_t)code)) {
+                *end++ = (uint32_t)code;
+            }
             continue;
         }
-        uint32_t *last = end;
-        while (start < last && is_space(*start)) {
-            start++;
+        while (start < end && is_space(end[-1])) {
+            end--;
         }
-        while (start < last && is_space(last[-1])) {
-            last--;
-        }
-        if (start < last) {
-            size_t length = (size_t)(last - start);
+        if (start < end) {
+            size_t length = (size_t)(end - start);
             all->docs[all->n++] = (Document){start, length};
             all->longest = length > all->longest ? length : all->longest;
         }
         start = end;
         line++;
     }
+    all->n_text = (size_t)(end - all->text);
     if (all->n == 0) {
         return fail(error, FAILED, "%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     }
