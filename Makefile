@@ -25,6 +25,13 @@ run: microgpt
 test: microgpt
 	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" sh tests/run
 
+# How fast it is, as a table.
+.PHONY: bench
+bench: microgpt
+	@mkdir -p tests/build
+	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench.c -lm
+	@tests/build/bench data/names.txt ./microgpt
+
 # The program, its names and its licence, under PREFIX.
 .PHONY: install uninstall
 install: microgpt

@@ -257,20 +257,21 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, 
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);
         double *q = linear(tape, x, layer->attn_wq);
-        v_linear(tape, keys[li] + pos_id * n_embd, x, layer->attn_wk);       // k, appended to the layer's keys
-        v_linear(tape, values[li] + pos_id * n_embd, x, layer->attn_wv);     // v, appended to the layer's values
-        size_t seen = pos_id + 1;                                            // positions in the cache, this one too
+        double *k = keys[li] + pos_id * n_embd, *v = values[li] + pos_id * n_embd;    // the next place in the cache
+        v_linear(tape, k, x, layer->attn_wk);
+        v_linear(tape, v, x, layer->attn_wv);
+        size_t seen = pos_id + 1;                            // positions in the cache, this one included
         double *x_attn = v_new(tape, n_embd);                // 123: where the heads' outputs will stand in a row
-        for (size_t h = 0; h < n_head; h++) {                // 124: head after head,
-            size_t hs = h * head_dim;                        // 125: which starts at this index:
+        for (size_t h = 0; h < n_head; h++) {                // 124: head after head:
+            size_t hs = h * head_dim;                        // 125: where its slices start,
             double *q_h = q + hs;                            // 126: its slice of the query,
-            double *k_h = keys[li] + hs;                     // 127: of each cached key (the t-th at k_h + t*n_embd),
-            double *v_h = values[li] + hs;                   // 128: of each cached value (likewise)
-            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim,   // 129: query dot key, for each key,
-                                         1 / sqrt((double)head_dim));              //      over the root of head_dim
-            double *attn_weights = softmax(tape, attn_logits, seen);               // 130: as shares of attention
-            double *head_out = x_attn + hs;                                        // 132: the head's place in the row
-            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: the values it looked at
+            double *k_h = keys[li] + hs;                     // 127: of each cached key, the t-th at k_h + t * n_embd,
+            double *v_h = values[li] + hs;                   // 128: and of each cached value, likewise
+            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, 1 / sqrt((double)head_dim));
+                                                             // 129: query dot key, over the root of head_dim
+            double *attn_weights = softmax(tape, attn_logits, seen);   // 130: as shares of its attention
+            double *head_out = x_attn + hs;                            // 132: its place in the row, at which lands
+            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: what it looked at
         }
         x = linear(tape, x_attn, layer->attn_wo);            // 133: the heads' outputs, mixed
         x = v_add(tape, x, x_residual, n_embd);
@@ -539,6 +540,10 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
     static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
+    if (s[0] < 0x80) {
+        *used = 1;
+        return s[0];
+    }
     for (size_t length = 1; length <= 4 && length <= n; length++) {
         if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) {
             continue;
