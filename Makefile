@@ -23,7 +23,7 @@ run: microgpt
 # All tests; the last line counts them.
 .PHONY: test
 test: microgpt
-	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" sh tests/run
+	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run
 
 # How fast it is, as a table.
 .PHONY: bench
