@@ -1,0 +1,114 @@
+# Standard output, to the byte: both recipes, options in all their forms, from anywhere, and after an installation.
+. tests/lib.sh
+R=tests/reference
+short='--steps 5 --samples 3'
+
+# The whole main job.
+prints "microgpt" $R/microgpt-names2018.stdout
+prints "microgpt train" $R/microgpt-names2018.stdout train
+prints "microgpt --recipe lesson" $R/lesson-names2018.stdout --recipe lesson
+make -s run >"$T/run" 2>"$T/run.err"
+same_file "make run" $R/microgpt-names2018.stdout "$T/run"
+same "make run: standard error" "" "$(cat "$T/run.err")"
+prints "--data FILE" $R/microgpt-names2018.stdout --data data/names.txt
+microgpt --data - <data/names.txt >"$T/stdin" 2>&1
+same_file "--data - FILE on standard input" $R/microgpt-names2018.stdout "$T/stdin"
+# shellcheck disable=SC2002
+cat data/names.txt | microgpt --data=- >"$T/stdin" 2>&1
+same_file "--data=- a pipe on standard input" $R/microgpt-names2018.stdout "$T/stdin"
+
+# Quiet: the same without the step lines.
+{ head -n 3 $R/microgpt-names2018.stdout; tail -n +4 $R/microgpt-names2018.stdout | tr '\r' '\n' | grep -v '^step'; } >"$T/quiet"
+prints "-q" "$T/quiet" -q
+prints "--quiet" "$T/quiet" --quiet
+prints "--qui, a beginning" "$T/quiet" --qui
+grep -v '^step' $R/lesson-names2018.stdout >"$T/quiet-lesson"
+prints "-q --recipe lesson" "$T/quiet-lesson" -q --recipe lesson
+
+# Options in any order and form. Each of these lines is the same run.
+microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>&1
+prints "the recipe last" "$T/expected" --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --recipe lesson
+prints "the recipe in the middle" "$T/expected" --lr 0.02 --steps 5 --recipe lesson --temperature 0.9 --samples 3
+prints "--name=value" "$T/expected" --steps=5 --recipe=lesson --samples=3 --lr=0.02 --temperature=0.9
+prints "beginnings of names" "$T/expected" --st 5 --sa 3 --r lesson --l 0.02 --t=0.9
+prints "an option given twice: the last one counts" "$T/expected" --steps 7 --recipe microgpt --lr 1 --samples 3 \
+    --recipe lesson --lr 0.02 --temperature 0.9 --steps 5
+prints "train, then --" "$T/expected" train --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --
+prints "the defaults of the lesson, spelled out" "$T/expected" --steps 5 --samples 3 --lr 2e-2 --temperature .9 \
+    --recipe lesson --block-size 8 --init-std 0.02 --activation relu2 --beta1 0.9 --beta2 0.95 --schedule cosine \
+    --n-layer 1 --n-embd 16 --n-head 4 --seed 42 --data data/names.txt
+prints "numbers in other forms" "$T/expected" --recipe lesson --steps 0005 --samples 03 --lr +20E-3 --temperature 9e-1
+# shellcheck disable=SC2086
+microgpt $short >"$T/expected" 2>&1
+prints "the defaults of microgpt, spelled out" "$T/expected" $short --recipe microgpt --block-size 16 --init-std 0.08 \
+    --activation relu --beta1 0.85 --beta2 0.99 --schedule linear --lr 0.01 --temperature 0.5 --seed 42
+prints "an option given by name wins over the recipe" "$T/expected" $short --block-size 16 --init-std 0.08 \
+    --activation relu --beta1 0.85 --beta2 0.99 --schedule linear --recipe microgpt
+prints "an empty prompt" "$T/expected" $short --prompt ''
+prints "--prompt=" "$T/expected" $short --prompt=
+
+# Every sample begins with the prompt; the training before it is the same.
+microgpt --steps 20 --samples 9 --prompt anna >"$T/prompt" 2>&1
+same "--prompt: all samples begin with it" 9 "$(grep -c '^sample  [0-9]: anna' "$T/prompt")"
+same "--prompt: the steps are those without it" "$(microgpt --steps 20 --samples 0)" "$(sed '/^sample/d' "$T/prompt")"
+microgpt --steps 20 --samples 4 --temperature 0 >"$T/greedy" 2>&1
+same "--temperature 0: all samples are the same" 1 "$(sed -n 's/^sample  [0-9]: //p' "$T/greedy" | sort -u | wc -l | tr -d ' ')"
+microgpt --steps 20 --samples 4 --temperature 0 --seed 42 >"$T/greedy2" 2>&1
+same_file "--temperature 0: and so is the next run" "$T/greedy" "$T/greedy2"
+prints "--temperature -0 is 0" "$T/greedy" --steps 20 --samples 4 --temperature -0
+prints "--temperature 1e-308 is as good as 0" "$T/greedy" --steps 20 --samples 4 --temperature 1e-308
+prints "--temperature 1e-400 is 0" "$T/greedy" --steps 20 --samples 4 --temperature 1e-400
+same "--samples 0" "0" "$(microgpt --steps 2 --samples 0 | grep -c '^sample')"
+same "--samples 120: the last" "sample 120" "$(microgpt --steps 2 --samples 120 | tail -n 1 | cut -d : -f 1)"
+same "--steps 12345: the width of the number" "step    1 / 12345 |" "$(microgpt --steps 12345 | sed -n 4p | cut -c 1-19)"
+
+# From another folder, through a link, found on the PATH.
+in_folder()
+{
+    what=$1 folder=$2
+    shift 2
+    (cd "$folder" && "$@" --steps 5 --samples 3) >"$T/stdout" 2>"$T/stderr" </dev/null
+    same_file "$what" "$T/expected" "$T/stdout"
+    what=
+}
+mkdir -p "$T/else where/bin"
+in_folder "from another folder" "$T/else where" "$ROOT/microgpt"
+in_folder "by a path with .." "$T" "../../../microgpt"
+ln -s "$ROOT/microgpt" "$T/else where/bin/link"
+in_folder "through a link" / "$T/else where/bin/link"
+in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
+
+# Installed, and gone again.
+D="$T/dest dir"
+check "make install" make -s install DESTDIR="$D" PREFIX=/opt/my
+same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/names.txt" \
+    "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
+mv "$D" "$T/moved"
+in_folder "installed" / "$T/moved/opt/my/bin/microgpt"
+mv "$T/moved" "$D"
+check "make uninstall" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+same "what make uninstall leaves" "" "$(find "$D" -type f)"
+check "make uninstall, a second time" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+
+# Help and version.
+for command in '' train; do
+    # shellcheck disable=SC2086
+    microgpt $command --help >"$T/help" 2>"$T/stderr"
+    same "microgpt $command --help: status and standard error" "0 " "$? $(cat "$T/stderr")"
+    missing=
+    for option in data recipe steps seed n-layer n-embd n-head block-size lr beta1 beta2 init-std activation schedule \
+        samples temperature prompt quiet help version; do
+        grep -q -- " --$option[ =]\| --$option\$" "$T/help" || missing="$missing --$option"
+    done
+    same "microgpt $command --help: options that it leaves out" "" "$missing"
+    same "microgpt $command --help: lines wider than 120" 0 "$(awk 'length > 120' "$T/help" | wc -l | tr -d ' ')"
+    # shellcheck disable=SC2086
+    same "microgpt $command --version" "microgpt 1.0.0" "$(microgpt $command --version 2>&1)"
+done
+same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
+same "--version among other options" "microgpt 1.0.0" "$(microgpt --steps 3 --version 2>&1)"
+same "-q --help is help" "$(microgpt --help)" "$(microgpt -q --help 2>&1)"
+
+# A reader that goes away does not hang the program.
+same "a closed pipe" "num docs: 32178" "$(microgpt | head -n 1)"
+finish
