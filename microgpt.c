@@ -25,7 +25,7 @@
 // What went wrong, until main() says it. fail() fills it in and is false.
 typedef struct {
     int status;
-    char text[512];
+    char text[8192];     // room for the longest file name and what is wrong with it
 } Error;
 
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
@@ -413,6 +413,9 @@ static bool fail(Error *error, int status, const char *format, ...)
     error->status = status;
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
+    for (char *c = error->text; *c; c++) {       // one line, whatever is quoted in it
+        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+    }
     return false;
 }
 
