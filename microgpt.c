@@ -990,8 +990,8 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
         if (errno == ERANGE || (double)n < option->least || (double)n > option->most) {
-            return fail(error, USAGE, "--%s %s: out of range: %.0f to %.0f", option->name, value, option->least,
-                        option->most);
+            unsigned long long most = option->most < SEED_MOST ? (unsigned long long)option->most : UINT64_MAX;
+            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
         }
         *(uint64_t *)field = n;
         return true;
