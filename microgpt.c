@@ -1113,6 +1113,9 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (o->n_arguments < command->least) {
         return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
+    if (o->temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
+        o->temperature = 0;
+    }
     if (o->n_embd % o->n_head) {
         return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->n_embd,
                     (unsigned long long)o->n_head);
