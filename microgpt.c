@@ -38,6 +38,7 @@ enum { DONE = 0, FAILED = 1, USAGE = 2 };
 static bool fail(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf, or a full disk
 static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n);
+static bool all_finite(const double *a, size_t n);
 
 // Python's random numbers.
 typedef struct {
@@ -356,7 +357,8 @@ static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all
  * taken.
  */
 
-// One sample, of at most block_size tokens, into model->tokens. Returns its length. The cache stands before the mark.
+// One sample, of at most block_size tokens, into model->tokens. Returns its length, or SIZE_MAX if the scores are
+// not finite. The cache stands before the mark.
 static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, double temperature,
                      const uint32_t *prompt, size_t prompt_length)
 {
@@ -365,6 +367,9 @@ static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, d
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
+        if (!all_finite(logits, model->vocab_size)) {
+            return SIZE_MAX;
+        }
         if (pos_id < prompt_length) {
             token_id = prompt[pos_id];
         } else if (temperature == 0) {
@@ -394,6 +399,10 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
     tape->recording = false;               // nothing will be differentiated
     for (uint64_t i = 0; i < o->samples; i++) {
         size_t length = sample(model, tokenizer, random, o->temperature, prompt, prompt_length);
+        if (length == SIZE_MAX) {
+            return fail(error, FAILED, "sample %llu: the scores are not finite; a smaller --lr may help",
+                        (unsigned long long)i + 1);
+        }
         if (!say(error, "sample %2llu: ", (unsigned long long)i + 1) ||
             !say_tokens(error, tokenizer->uchars, model->tokens, length)) {
             return false;
