@@ -49,7 +49,7 @@ MAKEMORE_SHA = 0a30b5557f192f32ab962680889aac5f6fda0f4cecf40a6d0b5694f58ea8cc4d
 SHA256 ?= $(shell command -v sha256sum || echo shasum -a 256)
 
 data/makemore.txt:
-	@trap 'rm -f $@.part' EXIT; curl -fsSL -o $@.part "$(MAKEMORE_URL)" && \
+	@trap 'rm -f $@.part' EXIT; trap 'exit 1' HUP INT TERM; curl -fsSL -o $@.part "$(MAKEMORE_URL)" && \
 	sum=$$($(SHA256) $@.part) && if [ "$${sum%% *}" = $(MAKEMORE_SHA) ]; then mv $@.part $@; \
 	else echo "$(MAKEMORE_URL): not the file expected: sha256 $${sum%% *}" >&2; exit 1; fi
 
