@@ -1,0 +1,84 @@
+# Builds with other compilers and flags: no warning, and the same output. And what make fetches.
+. tests/lib.sh
+R=$ROOT/tests/reference
+
+case $CFLAGS in *sanitize*)
+    skip "builds with other compilers and flags" "this one is for the sanitizers"
+    finish
+    ;;
+esac
+
+# The sources, in a folder of their own.
+S=$T/source
+mkdir -p "$S"
+cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$S"
+rm -f "$S/data/makemore.txt"
+
+# built WHAT COMPILER FLAGS: make without a word of warning, and both recipes to the byte.
+built()
+{
+    if ! command -v "$2" >/dev/null 2>&1; then
+        skip "$1" "there is no $2"
+        return
+    fi
+    if ! make -s -B -C "$S" CC="$2" ${3:+"CFLAGS=$3"} LDFLAGS= >"$T/make.log" 2>&1; then
+        not_ok "$1" "make to succeed" "$(grep -m 1 error "$T/make.log" || head -n 1 "$T/make.log")"
+        return
+    fi
+    same "$1: warnings" "" "$(head -n 3 "$T/make.log")"
+    (cd / && "$S/microgpt") >"$T/stdout" 2>&1
+    same_file "$1: microgpt" "$R/microgpt-names2018.stdout" "$T/stdout"
+    (cd / && "$S/microgpt" --recipe lesson) >"$T/stdout" 2>&1
+    same_file "$1: lesson" "$R/lesson-names2018.stdout" "$T/stdout"
+}
+
+for compiler in gcc clang; do
+    built "$compiler" $compiler ''
+    built "$compiler -O0" $compiler -O0
+    built "$compiler -O2 -std=c11" $compiler '-O2 -std=c11'
+    built "$compiler -O3, plain C11 engine" $compiler '-O3 -DAUTOGRAD_PLAIN'
+done
+built "gcc -O2, no fused multiply-adds" gcc '-O2 -march=native -ffp-contract=off'
+
+# One build makes the program and nothing else; cleaning takes all of it away.
+find "$S" -type f | sed "s|$S/||" | sort >"$T/after"
+(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt) | sort >"$T/expected"
+if [ "$(wc -l <"$T/expected")" -gt 1 ]; then
+    same_file "make leaves the program and nothing else" "$T/expected" "$T/after"
+else
+    skip "make leaves the program and nothing else" "not a clone: which files are sources is not known"
+fi
+check "make clean" make -s -C "$S" clean
+same "what make clean leaves of the program" "" "$(find "$S" -name 'microgpt' -o -name build)"
+
+# The names of the published run: right, or not there at all.
+nothing_left()
+{
+    same "$1: what is left of it" "" "$(find "$S/data" -name 'makemore*')"
+}
+if command -v curl >/dev/null 2>&1; then
+    for case in "a wrong file|file://$ROOT/data/README.md|*not the file expected*" \
+        "an unreachable file|file://$T/none.txt|*" "an empty file|file://$T/empty|*not the file expected*"; do
+        name=${case%%|*} rest=${case#*|}
+        : >"$T/empty"
+        make -s -C "$S" data/makemore.txt MAKEMORE_URL="${rest%%|*}" >"$T/make.log" 2>&1
+        status=$?
+        # shellcheck disable=SC2254
+        case "$status $(cat "$T/make.log")" in
+        0*) not_ok "make data/makemore.txt, $name" "a failure" "status 0" ;;
+        *${rest#*|}) ok "make data/makemore.txt, $name: fails" ;;
+        *) not_ok "make data/makemore.txt, $name" "'${rest#*|}'" "'$(cat "$T/make.log")'" ;;
+        esac
+        nothing_left "make data/makemore.txt, $name"
+    done
+    sum=$( (sha256sum data/names.txt || shasum -a 256 data/names.txt) 2>/dev/null | cut -d ' ' -f 1)
+    check "make data/makemore.txt, the right file" make -s -C "$S" data/makemore.txt \
+        MAKEMORE_URL="file://$ROOT/data/names.txt" MAKEMORE_SHA="$sum"
+    same_file "make data/makemore.txt, the right file: its bytes" data/names.txt "$S/data/makemore.txt"
+    same "make data/makemore.txt, the right file: nothing beside it" "" "$(find "$S/data" -name '*.part')"
+    same "the shipped names are the ones they should be" \
+        a311634f5113663f131a60cd0c76afb8420199991dbd9045773b8a2949ada835 "$sum"
+else
+    skip "make data/makemore.txt" "there is no curl"
+fi
+finish
