@@ -28,6 +28,7 @@
 #endif
 typedef double Vec __attribute__((vector_size(LANES * sizeof(double))));
 typedef uint64_t Bits __attribute__((vector_size(LANES * sizeof(double))));
+#define ZERO ((Vec){0})
 
 static inline Vec load(const double *p)
 {
@@ -41,13 +42,13 @@ static inline void store(double *p, Vec v)
     memcpy(p, &v, sizeof v);
 }
 
-// the lanes of v where keep is all ones, and of other where it is all zeros
+// the bits of v where keep is one, and of other where it is zero
 static inline Vec choose(Bits keep, Vec v, Vec other)
 {
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
-// ones in the first n lanes
+// ones in the first n lanes, of which there are LANES at most
 static inline Bits lanes_before(size_t n)
 {
 #if LANES == 4
@@ -63,13 +64,13 @@ static inline Bits lanes_before(size_t n)
 // the first n lanes of v, and zero in the others
 static inline Vec first(Vec v, size_t n)
 {
-    return n < LANES ? (Vec)((Bits)v & lanes_before(n)) : v;
+    return (Vec)((Bits)v & lanes_before(n));
 }
 
-// store the first n lanes of v, leaving what is behind them as it was
-static inline void store_first(double *p, Vec v, size_t n)
+// the first n lanes of v, and of other behind them
+static inline Vec first_or(Vec v, size_t n, Vec other)
 {
-    store(p, n < LANES ? choose(lanes_before(n), v, load(p)) : v);
+    return choose(lanes_before(n), v, other);
 }
 
 static inline Vec where_positive(Vec x, Vec v)
@@ -114,8 +115,9 @@ static inline Vec square_root(Vec v)
     return v;
 }
 
-// e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^13.
+// e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
 // Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where it is shifted into the exponent.
+// Where x is too small for that, or not a number, the result is not a number. It must not be positive.
 static inline Vec exponential(Vec x)
 {
     const double log2_e = 0x1.71547652b82fep0, ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
@@ -125,28 +127,19 @@ static inline Vec exponential(Vec x)
     Vec p0 = (1 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
     Vec p4 = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
     Vec p8 = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
-    Vec p12 = 1.0 / 479001600 + r * (1.0 / 6227020800);
-    Vec e = (Vec)((Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52));
-
-    // Where the result would be subnormal, infinite or not a number, the C library decides.
-    Bits usual = (Bits)(x > -708) & (Bits)(x < 709);
-    uint64_t all = usual[0];
-    for (int i = 1; i < LANES; i++) {
-        all &= usual[i];
-    }
-    for (int i = 0; !all && i < LANES; i++) {
-        e[i] = exp(x[i]);
-    }
-    return e;
+    Vec p12 = ZERO + 1.0 / 479001600;
+    Bits e = (Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52);
+    return (Vec)(e | ~(Bits)(x > -708));
 }
 #else
 #define LANES 1
 typedef double Vec;
+#define ZERO 0.0
 
 static inline Vec load(const double *p) { return *p; }
 static inline void store(double *p, Vec v) { *p = v; }
 static inline Vec first(Vec v, size_t n) { (void)n; return v; }
-static inline void store_first(double *p, Vec v, size_t n) { (void)n; *p = v; }
+static inline Vec first_or(Vec v, size_t n, Vec other) { (void)n; (void)other; return v; }
 static inline Vec where_positive(Vec x, Vec v) { return x > 0 ? v : 0; }
 static inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 static inline double lane_sum(Vec v) { return v; }
@@ -181,20 +174,36 @@ double largest(const double *a, size_t n)
     return max;
 }
 
-// the sum of a[i] * b[i]
+// the sum of a[i] * b[i], even and odd vectors apart, so that no addition waits for the one before
 static inline double dot(const double *a, const double *b, size_t n)
 {
-    Vec sum = first(load(a) * load(b), n);
-    for (size_t i = LANES; i < n; i += LANES) {
-        sum += first(load(a + i) * load(b + i), n - i);
+    Vec even = ZERO, odd = ZERO;
+    size_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        even += load(a + i) * load(b + i);
+        odd += load(a + i + LANES) * load(b + i + LANES);
     }
-    return lane_sum(sum);
+    for (; i + LANES <= n; i += LANES) {
+        even += load(a + i) * load(b + i);
+    }
+    if (i < n) {
+        odd += first(load(a + i) * load(b + i), n - i);
+    }
+    return lane_sum(even + odd);
 }
 
 // y[i] += c * x[i]
 static inline void add_scaled(double *y, double c, const double *x, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES) {
+    if (n == 1) {
+        *y += c * *x;
+        return;
+    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        store(y + i, load(y + i) + c * load(x + i));
+    }
+    if (i < n) {
         store(y + i, load(y + i) + first(c * load(x + i), n - i));
     }
 }
@@ -204,10 +213,19 @@ static inline void add_scaled(double *y, double c, const double *x, size_t n)
 static inline void dot_rows(double *s, const double *w, size_t stride, const double *x, size_t n, size_t cols)
 {
     const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0, *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
-    Vec xi = load(x);
-    Vec s0 = first(load(w0) * xi, cols), s1 = first(load(w1) * xi, cols);
-    Vec s2 = first(load(w2) * xi, cols), s3 = first(load(w3) * xi, cols);
-    for (size_t i = LANES; i < cols; i += LANES) {
+    Vec xi = load(x), s0 = load(w0) * xi, s1 = load(w1) * xi, s2 = load(w2) * xi, s3 = load(w3) * xi;
+    if (cols < LANES) {
+        s0 = first(s0, cols), s1 = first(s1, cols), s2 = first(s2, cols), s3 = first(s3, cols);
+    }
+    size_t i = LANES;
+    for (; i + LANES <= cols; i += LANES) {
+        xi = load(x + i);
+        s0 += load(w0 + i) * xi;
+        s1 += load(w1 + i) * xi;
+        s2 += load(w2 + i) * xi;
+        s3 += load(w3 + i) * xi;
+    }
+    if (i < cols) {
         xi = load(x + i);
         s0 += first(load(w0 + i) * xi, cols - i);
         s1 += first(load(w1 + i) * xi, cols - i);
@@ -217,17 +235,32 @@ static inline void dot_rows(double *s, const double *w, size_t stride, const dou
     lane_sums(s, s0, s1, s2, s3);
 }
 
-// y[j] = c * (row j of w dot x)
+// y[j] = c * (row j of w dot x), or that added to y[j]
 static inline void multiply(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols,
-                            double c)
+                            double c, bool add)
 {
-    for (size_t j = 0; j < rows; j += 4) {
-        double s[4];
-        dot_rows(s, w + j * stride, stride, x, rows - j, cols);
-        for (size_t k = 0; k < 4 && k < rows - j; k += LANES) {
-            store_first(y + j + k, c * load(s + k), rows - j - k);
+    double s[4];
+    size_t j = 0;
+    for (; j + 4 <= rows; j += 4) {
+        dot_rows(s, w + j * stride, stride, x, 4, cols);
+        for (size_t k = 0; k < 4; k += LANES) {
+            store(y + j + k, add ? load(y + j + k) + c * load(s + k) : c * load(s + k));
         }
     }
+    if (j < rows) {
+        dot_rows(s, w + j * stride, stride, x, rows - j, cols);
+        for (size_t k = 0; k < rows - j; k += LANES) {
+            Vec old = load(y + j + k), new = add ? old + c * load(s + k) : c * load(s + k);
+            store(y + j + k, LANES < 4 && k + LANES <= rows - j ? new : first_or(new, rows - j - k, old));
+        }
+    }
+}
+
+// The same for rows of any length. Where the length is known, multiply() needs no loop for it.
+static void multiply_any(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols, double c,
+                         bool add)
+{
+    multiply(y, w, stride, x, rows, cols, c, add);
 }
 
 // x[i] += y[0] * w[0][i] + y[1] * w[1][i] + ...: the rows of w, each times its y, summed. Four vectors of columns are
@@ -237,7 +270,7 @@ static inline void add_rows(double *x, const double *w, size_t stride, const dou
     size_t i = 0;
     for (; i + 4 * LANES <= cols; i += 4 * LANES) {
         Vec a0 = load(x + i), a1 = load(x + i + LANES), a2 = load(x + i + 2 * LANES), a3 = load(x + i + 3 * LANES);
-        Vec b0 = a0 - a0, b1 = b0, b2 = b0, b3 = b0;
+        Vec b0 = ZERO, b1 = b0, b2 = b0, b3 = b0;
         const double *wj = w + i;
         size_t j = 0;
         for (; j + 2 <= rows; j += 2, wj += 2 * stride) {
@@ -267,7 +300,51 @@ static inline void add_rows(double *x, const double *w, size_t stride, const dou
         for (size_t j = 0; j < rows; j++) {
             sum += y[j] * load(w + j * stride + i);
         }
-        store_first(x + i, sum, cols - i);
+        store(x + i, cols - i < LANES ? first_or(sum, cols - i, load(x + i)) : sum);
+    }
+}
+
+// A tile: four vectors from each of two places.
+static inline void load_tile(Vec a[8], const double *p, const double *q)
+{
+    a[0] = load(p), a[1] = load(p + LANES), a[2] = load(p + 2 * LANES), a[3] = load(p + 3 * LANES);
+    a[4] = load(q), a[5] = load(q + LANES), a[6] = load(q + 2 * LANES), a[7] = load(q + 3 * LANES);
+}
+
+static inline void store_tile(const Vec a[8], double *p, double *q)
+{
+    store(p, a[0]), store(p + LANES, a[1]), store(p + 2 * LANES, a[2]), store(p + 3 * LANES, a[3]);
+    store(q, a[4]), store(q + LANES, a[5]), store(q + 2 * LANES, a[6]), store(q + 3 * LANES, a[7]);
+}
+
+// Adds y times the four vectors at x to a tile's first half, z times the same to its second half.
+static inline void add_to_tile(Vec a[8], double y, double z, const double *x)
+{
+    Vec x0 = load(x), x1 = load(x + LANES), x2 = load(x + 2 * LANES), x3 = load(x + 3 * LANES);
+    a[0] += y * x0, a[1] += y * x1, a[2] += y * x2, a[3] += y * x3;
+    a[4] += z * x0, a[5] += z * x1, a[6] += z * x2, a[7] += z * x3;
+}
+
+// add_rows() for n vectors x[s], y[s] and one matrix, two of them at a time, so that the matrix is read less often.
+static inline void add_rows_each(double *const *x, const double *w, double *const *y, size_t n, size_t rows, size_t cols)
+{
+    size_t i = 0, s = 0;
+    for (; i + 4 * LANES <= cols; i += 4 * LANES) {
+        for (s = 0; s + 2 <= n; s += 2) {
+            const double *ys = y[s], *yt = y[s + 1], *wj = w + i;
+            Vec a[8];
+            load_tile(a, x[s] + i, x[s + 1] + i);
+            for (size_t j = 0; j < rows; j++, wj += cols) {
+                add_to_tile(a, ys[j], yt[j], wj);
+            }
+            store_tile(a, x[s] + i, x[s + 1] + i);
+        }
+    }
+    for (s = 0; s < n; s++) {
+        size_t done = s + 1 < n || n % 2 == 0 ? i : 0;         // of an odd number, the last is still to do
+        if (done < cols) {
+            add_rows(x[s] + done, w + done, cols, y[s], rows, cols - done);
+        }
     }
 }
 
@@ -278,29 +355,20 @@ static inline void add_products(double *w, double *const *y, double *const *x, s
     for (size_t j = 0; j < rows; j += 2) {
         size_t i = 0;
         for (; j + 2 <= rows && i + 4 * LANES <= cols; i += 4 * LANES) {
-            double *wj = w + j * cols + i, *wk = wj + cols;
-            Vec a0 = load(wj), a1 = load(wj + LANES), a2 = load(wj + 2 * LANES), a3 = load(wj + 3 * LANES);
-            Vec b0 = load(wk), b1 = load(wk + LANES), b2 = load(wk + 2 * LANES), b3 = load(wk + 3 * LANES);
-            for (size_t p = 0; p < n; p++) {
-                const double *yp = y[p] + j, *xp = x[p] + i;
-                Vec x0 = load(xp), x1 = load(xp + LANES), x2 = load(xp + 2 * LANES), x3 = load(xp + 3 * LANES);
-                a0 += yp[0] * x0;
-                a1 += yp[0] * x1;
-                a2 += yp[0] * x2;
-                a3 += yp[0] * x3;
-                b0 += yp[1] * x0;
-                b1 += yp[1] * x1;
-                b2 += yp[1] * x2;
-                b3 += yp[1] * x3;
+            double *wj = w + j * cols + i;
+            Vec a[8];
+            load_tile(a, wj, wj + cols);
+            size_t p = 0;
+            for (; p + 4 <= n; p += 4) {
+                add_to_tile(a, y[p][j], y[p][j + 1], x[p] + i);
+                add_to_tile(a, y[p + 1][j], y[p + 1][j + 1], x[p + 1] + i);
+                add_to_tile(a, y[p + 2][j], y[p + 2][j + 1], x[p + 2] + i);
+                add_to_tile(a, y[p + 3][j], y[p + 3][j + 1], x[p + 3] + i);
             }
-            store(wj, a0);
-            store(wj + LANES, a1);
-            store(wj + 2 * LANES, a2);
-            store(wj + 3 * LANES, a3);
-            store(wk, b0);
-            store(wk + LANES, b1);
-            store(wk + 2 * LANES, b2);
-            store(wk + 3 * LANES, b3);
+            for (; p < n; p++) {
+                add_to_tile(a, y[p][j], y[p][j + 1], x[p] + i);
+            }
+            store_tile(a, wj, wj + cols);
         }
         for (size_t k = j; i < cols && k < j + 2 && k < rows; k++) {
             for (size_t p = 0; p < n; p++) {
@@ -313,7 +381,6 @@ static inline void add_products(double *w, double *const *y, double *const *x, s
 /* ------------------------------------------------------------------------------------------------------------------
  * The tape.
  */
-#define NO_LINE SIZE_MAX
 #define BLOCK 4          // runs of values start at, and have room for, a multiple of so many: whole vectors
 
 static size_t whole_blocks(size_t n)
@@ -356,6 +423,20 @@ void tape_drop(Tape *t)
 {
     t->n_values = t->first_value;
     t->n_lines = t->first_line;
+    t->n_strands = 0;
+    t->uneven = false;
+}
+
+void tape_strand(Tape *t)
+{
+    if (t->n_strands == 0) {
+        t->strand_start = t->n_lines;
+    } else if (t->n_strands == 1) {
+        t->strand_length = t->n_lines - t->strand_start;
+    } else if (t->n_lines != t->strand_start + t->n_strands * t->strand_length) {
+        t->uneven = true;
+    }
+    t->n_strands++;
 }
 
 double *v_new(Tape *t, size_t n)
@@ -415,8 +496,16 @@ static inline double *record_atoms(Tape *t, Op op, double *out, size_t n, double
 // a + b. Local derivatives: 1 and 1.
 static double *add_to(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES) {
-        store_first(out + i, load(a + i) + load(b + i), n - i);
+    if (n == 1) {
+        *out = *a + *b;
+    } else {
+        size_t i = 0;
+        for (; i + LANES <= n; i += LANES) {
+            store(out + i, load(a + i) + load(b + i));
+        }
+        if (i < n) {
+            store(out + i, first_or(load(a + i) + load(b + i), n - i, load(out + i)));
+        }
     }
     return record_atoms(t, OP_ADD, out, n, a, b, 0);
 }
@@ -430,8 +519,8 @@ static inline void add_backward(const Tape *t, const Line *l)
 // a * b. Local derivatives: b and a.
 static double *mul_to(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES) {
-        store_first(out + i, load(a + i) * load(b + i), n - i);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = a[i] * b[i];
     }
     return record_atoms(t, OP_MUL, out, n, a, b, 0);
 }
@@ -507,7 +596,7 @@ double *v_relu(Tape *t, double *a, size_t n)
 {
     double *out = v_new(t, n);
     for (size_t i = 0; i < n; i += LANES) {
-        store_first(out + i, where_positive(load(a + i), load(a + i)), n - i);
+        store(out + i, where_positive(load(a + i), load(a + i)));
     }
     return record_atoms(t, OP_RELU, out, n, a, NULL, 0);
 }
@@ -515,8 +604,12 @@ double *v_relu(Tape *t, double *a, size_t n)
 static inline void relu_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i += LANES) {
-        store(ga + i, load(ga + i) + first(where_positive(load(l->a + i), load(g + i)), l->n - i));
+    size_t n = l->n, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        store(ga + i, load(ga + i) + where_positive(load(l->a + i), load(g + i)));
+    }
+    if (i < n) {
+        store(ga + i, load(ga + i) + first(where_positive(load(l->a + i), load(g + i)), n - i));
     }
 }
 
@@ -638,6 +731,20 @@ static inline void dot_backward(const Tape *t, const Line *l)
     add_scaled(grad(t, l->b), *g, l->a, l->n);
 }
 
+// Where exponential() gives up, the C library decides.
+static double *softmax_by_libm(double *out, const double *a, double max, size_t n)
+{
+    double total = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = exp(a[i] - max);
+        total += out[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] *= 1 / total;
+    }
+    return out;
+}
+
 // e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
 // the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
 // -out[i]*out[k], plus out[i] where i is k.
@@ -650,26 +757,30 @@ double *v_softmax(Tape *t, double *a, size_t n)
         return v_scale(t, exps, v_pow(t, total, -1, 1), n);
     }
     double *out = v_new(t, n);
-    Vec sum = max - (max + load(a));
-    sum = sum - sum;
+    record(t, OP_SOFTMAX, out, n, a, NULL, 0);
+    Vec sum = ZERO;
     for (size_t i = 0; i < n; i += LANES) {
-        Vec e = exponential(first(load(a + i) - max, n - i));
+        Vec x = load(a + i) - max;
+        Vec e = exponential(n - i < LANES ? first_or(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
         store(out + i, e);
-        sum += first(e, n - i);
+        sum += e;
     }
-    double share = 1 / lane_sum(sum);
+    double total = lane_sum(sum), share = 1 / total;
     for (size_t i = 0; i < n; i += LANES) {
         store(out + i, load(out + i) * share);
     }
-    record(t, OP_SOFTMAX, out, n, a, NULL, 0);
-    return out;
+    return total == total ? out : softmax_by_libm(out, a, max, n);
 }
 
 static inline void softmax_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), mean = dot(g, l->out, l->n);
-    for (size_t i = 0; i < l->n; i += LANES) {
-        store(ga + i, load(ga + i) + first(load(l->out + i) * (load(g + i) - mean), l->n - i));
+    size_t n = l->n, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        store(ga + i, load(ga + i) + load(l->out + i) * (load(g + i) - mean));
+    }
+    if (i < n) {
+        store(ga + i, load(ga + i) + first(load(l->out + i) * (load(g + i) - mean), n - i));
     }
 }
 
@@ -683,7 +794,7 @@ double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
         return v_scale(t, a, scale, n);
     }
     double *out = v_new(t, n);
-    double scale = 1 / sqrt(dot(a, a, n) / (double)n + eps);
+    double per_n = 1 / (double)n, scale = 1 / sqrt(dot(a, a, n) * per_n + eps);
     for (size_t i = 0; i < n; i += LANES) {
         store(out + i, load(a + i) * scale);
     }
@@ -694,9 +805,13 @@ double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
 static inline void rmsnorm_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
-    double mean = dot(g, l->out, l->n) / (double)l->n;
-    for (size_t i = 0; i < l->n; i += LANES) {
-        store(ga + i, load(ga + i) + first(scale * (load(g + i) - mean * load(l->out + i)), l->n - i));
+    double per_n = 1 / (double)l->n, mean = dot(g, l->out, l->n) * per_n;
+    size_t n = l->n, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        store(ga + i, load(ga + i) + scale * (load(g + i) - mean * load(l->out + i)));
+    }
+    if (i < n) {
+        store(ga + i, load(ga + i) + first(scale * (load(g + i) - mean * load(l->out + i)), n - i));
     }
 }
 
@@ -711,25 +826,30 @@ double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m,
         return v_times(t, dots, c, n);
     }
     double *out = v_new(t, n);
-    multiply(out, b, stride, a, n, m, c);
     Line *line = record(t, OP_DOTS, out, n, a, b, c);
-    line->row.m = (uint32_t)m;
-    line->row.stride = (uint32_t)stride;
+    line->m = (uint32_t)m;
+    line->stride = (uint32_t)stride;
+    if (m == LANES) {
+        multiply(out, b, stride, a, n, LANES, c, false);
+    } else {
+        multiply_any(out, b, stride, a, n, m, c, false);
+    }
     return out;
 }
 
 static inline void dots_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out);
-    size_t m = l->row.m, stride = l->row.stride;
+    size_t m = l->m, stride = l->stride;
     for (size_t j = 0; j < m; j += LANES) {
         double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
-        Vec ca = first(l->c * load(l->a + j), m - j), sum = ca - ca;
+        Vec ca = l->c * load(l->a + j), sum = ZERO;
+        bool whole = m - j >= LANES;
         for (size_t i = 0; i < l->n; i++, b += stride, gb += stride) {
             sum += g[i] * load(b);
-            store(gb, load(gb) + g[i] * ca);
+            store(gb, load(gb) + (whole ? g[i] * ca : first(g[i] * ca, m - j)));
         }
-        store(ga, load(ga) + first(l->c * sum, m - j));
+        store(ga, load(ga) + (whole ? l->c * sum : first(l->c * sum, m - j)));
     }
 }
 
@@ -743,41 +863,44 @@ double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, siz
         return out;
     }
     for (size_t j = 0; j < m; j += LANES) {
-        Vec sum = a[0] * load(b + j);
-        for (size_t i = 1; i < n; i++) {
-            sum += a[i] * load(b + i * stride + j);
+        Vec even = ZERO, odd = ZERO;
+        const double *bi = b + j;
+        size_t i = 0;
+        for (; i + 2 <= n; i += 2, bi += 2 * stride) {
+            even += a[i] * load(bi);
+            odd += a[i + 1] * load(bi + stride);
         }
-        store_first(out + j, sum, m - j);
+        if (i < n) {
+            even += a[i] * load(bi);
+        }
+        store(out + j, m - j < LANES ? first_or(even + odd, m - j, load(out + j)) : even + odd);
     }
     Line *line = record(t, OP_WEIGHTED_SUM, out, n, a, b, 0);
-    line->row.m = (uint32_t)m;
-    line->row.stride = (uint32_t)stride;
+    line->m = (uint32_t)m;
+    line->stride = (uint32_t)stride;
     return out;
 }
 
 static inline void weighted_sum_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    size_t n = l->n, m = l->row.m, stride = l->row.stride;
-    for (size_t i = 0; i < n; i += 4) {
-        double s[4];
-        dot_rows(s, l->b + i * stride, stride, g, n - i, m);
-        for (size_t k = 0; k < 4 && k < n - i; k += LANES) {
-            store(ga + i + k, load(ga + i + k) + first(load(s + k), n - i - k));
-        }
+    size_t n = l->n, m = l->m, stride = l->stride;
+    if (m == LANES) {
+        multiply(ga, l->b, stride, g, n, LANES, 1, true);
+    } else {
+        multiply_any(ga, l->b, stride, g, n, m, 1, true);
     }
     for (size_t j = 0; j < m; j += LANES) {
         double *gb = grad(t, l->b) + j;
-        Vec gj = first(load(g + j), m - j);
+        Vec gj = load(g + j);
+        bool whole = m - j >= LANES;
         for (size_t i = 0; i < n; i++, gb += stride) {
-            store(gb, load(gb) + l->a[i] * gj);
+            store(gb, load(gb) + (whole ? l->a[i] * gj : first(l->a[i] * gj, m - j)));
         }
     }
 }
 
-// x dot row j of w. Local derivatives: row j, and x. The rows' gradients are as large as the matrix, so they are not
-// touched at every use: lines that use one matrix are linked, and the earliest, which backward() reaches last, adds
-// the products of all of them in one go.
+// x dot row j of w. Local derivatives: row j, and x.
 double *v_linear(Tape *t, double *out, double *x, Matrix *w)
 {
     if (t->atomic) {
@@ -786,39 +909,42 @@ double *v_linear(Tape *t, double *out, double *x, Matrix *w)
         }
         return out;
     }
-    multiply(out, w->data, w->cols, x, w->rows, w->cols, 1);
-    size_t last = w->last_use;
-    bool used = last < t->n_lines && t->lines[last].op == OP_LINEAR && t->lines[last].w == w;
-    if (t->recording) {
-        w->last_use = t->n_lines;
+    record(t, OP_LINEAR, out, w->rows, x, NULL, 0)->w = w;
+    if (w->cols == 4 * LANES) {
+        multiply(out, w->data, 4 * LANES, x, w->rows, 4 * LANES, 1, false);
+    } else {
+        multiply_any(out, w->data, w->cols, x, w->rows, w->cols, 1, false);
     }
-    Line *line = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
-    line->w = w;
-    line->prev = used ? last : NO_LINE;
     return out;
 }
 
-static inline void linear_backward(const Tape *t, const Line *l)
+// For n lines that use the same matrix and lie `apart`, from the last to the first: so the matrix and its gradients,
+// which are much larger than all else, are gone through once for up to 32 lines.
+static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart)
 {
     Matrix *w = l->w;
-    add_rows(grad(t, l->a), w->data, w->cols, grad(t, l->out), w->rows, w->cols);
-    if (l->prev != NO_LINE) {
-        return;
-    }
-    double *y[32], *x[32];
-    size_t n = 0;
-    for (size_t use = w->last_use; use != NO_LINE; use = t->lines[use].prev) {
-        y[n] = grad(t, t->lines[use].out);
-        x[n++] = t->lines[use].a;
-        if (n == 32 || &t->lines[use] == l) {
-            add_products(grad(t, w->data), y, x, n, w->rows, w->cols);
-            n = 0;
+    while (n > 0) {
+        double *x[32], *gx[32], *g[32];
+        size_t k = 0;
+        for (; k < n && k < 32; k++, l -= apart) {
+            x[k] = l->a;
+            gx[k] = grad(t, l->a);
+            g[k] = grad(t, l->out);
         }
+        add_rows_each(gx, w->data, g, k, w->rows, w->cols);
+        add_products(grad(t, w->data), g, x, k, w->rows, w->cols);
+        n -= k;
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Backward: from the line that made the result to the first line after the mark.
+ *
+ * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
+ * again. If it says with tape_strand() where each such strand begins, they are read side by side: line k of all strands,
+ * then line k-1 of all strands. What they have in common, such as a matrix, is then fetched once and not once a strand.
+ * The order is as good as the plain one as long as line k of a strand uses, of other strands, nothing but what their
+ * lines before k have made, or line k of a strand before it.
  */
 const char *const op_names[N_OPS] = {
     [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
@@ -827,31 +953,73 @@ const char *const op_names[N_OPS] = {
     [OP_RMSNORM] = "rmsnorm",
 };
 
+// Is x one of the values that a line made?
+static inline bool made(const Line *l, const double *x)
+{
+    size_t n = l->op == OP_SUM || l->op == OP_DOT ? 1 : l->op == OP_WEIGHTED_SUM ? l->m : l->n;
+    return x >= l->out && x < l->out + n;
+}
+
+static inline void line_backward(const Tape *t, const Line *l)
+{
+    switch (l->op) {
+    case OP_ADD: add_backward(t, l); break;
+    case OP_MUL: mul_backward(t, l); break;
+    case OP_POW: pow_backward(t, l); break;
+    case OP_LOG: log_backward(t, l); break;
+    case OP_EXP: exp_backward(t, l); break;
+    case OP_RELU: relu_backward(t, l); break;
+    case OP_PLUS: plus_backward(t, l); break;
+    case OP_TIMES: times_backward(t, l); break;
+    case OP_SCALE: scale_backward(t, l); break;
+    case OP_SUM: sum_backward(t, l); break;
+    case OP_DOT: dot_backward(t, l); break;
+    case OP_DOTS: dots_backward(t, l); break;
+    case OP_WEIGHTED_SUM: weighted_sum_backward(t, l); break;
+    case OP_LINEAR: linear_backward(t, l, 1, 0); break;
+    case OP_SOFTMAX: softmax_backward(t, l); break;
+    case OP_RMSNORM: rmsnorm_backward(t, l); break;
+    case N_OPS: break;
+    }
+}
+
+// Line k of the n strands, the last strand's first. They do the same; of a product they have the matrix in common.
+static void strands_backward(const Tape *t, size_t k)
+{
+    size_t n = t->n_strands, length = t->strand_length;
+    const Line *l = &t->lines[t->strand_start + (n - 1) * length + k];
+    bool same = l->op == OP_LINEAR;
+    for (size_t s = 1; same && s < n; s++) {
+        same = (l - s * length)->op == OP_LINEAR && (l - s * length)->w == l->w;
+    }
+    if (same) {
+        linear_backward(t, l, n, length);
+    } else {
+        for (size_t s = 0; s < n; s++, l -= length) {
+            line_backward(t, l);
+        }
+    }
+}
+
 void backward(Tape *t, double *result)
 {
     memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
     *grad(t, result) = 1;
-    for (size_t i = t->n_lines; i-- > t->first_line;) {
-        const Line *l = &t->lines[i];
-        switch (l->op) {
-        case OP_ADD: add_backward(t, l); break;
-        case OP_MUL: mul_backward(t, l); break;
-        case OP_POW: pow_backward(t, l); break;
-        case OP_LOG: log_backward(t, l); break;
-        case OP_EXP: exp_backward(t, l); break;
-        case OP_RELU: relu_backward(t, l); break;
-        case OP_PLUS: plus_backward(t, l); break;
-        case OP_TIMES: times_backward(t, l); break;
-        case OP_SCALE: scale_backward(t, l); break;
-        case OP_SUM: sum_backward(t, l); break;
-        case OP_DOT: dot_backward(t, l); break;
-        case OP_DOTS: dots_backward(t, l); break;
-        case OP_WEIGHTED_SUM: weighted_sum_backward(t, l); break;
-        case OP_LINEAR: linear_backward(t, l); break;
-        case OP_SOFTMAX: softmax_backward(t, l); break;
-        case OP_RMSNORM: rmsnorm_backward(t, l); break;
-        case N_OPS: break;
+    size_t i = t->n_lines, strands_end = t->strand_start + t->n_strands * t->strand_length;
+    while (i > t->first_line && !made(&t->lines[i - 1], result)) {
+        i--;                                           // lines after the result have no part in it
+    }
+    if (t->n_strands > 1 && !t->uneven && !t->atomic && i >= strands_end) {
+        while (i > strands_end) {
+            line_backward(t, &t->lines[--i]);
         }
+        for (size_t k = t->strand_length; k-- > 0;) {
+            strands_backward(t, k);
+        }
+        i = t->strand_start;
+    }
+    while (i > t->first_line) {
+        line_backward(t, &t->lines[--i]);
     }
 }
 
@@ -864,24 +1032,22 @@ void adam(double *p, double *g, double *m, double *v, size_t n, size_t step, dou
     double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));
     size_t i = 0;
 
-    // Four vectors at a time, because a division costs more than all the rest: the four denominators are multiplied,
-    // one division gives the reciprocal of the product, and multiplying by the other three gives each one's own.
-    for (; LANES > 1 && i + 4 * LANES <= n; i += 4 * LANES) {
-        Vec mean[4], d[4];
-        for (size_t k = 0; k < 4; k++) {
-            size_t j = i + k * LANES;
-            Vec gj = load(g + j), square = beta2 * load(v + j) + (1 - beta2) * gj * gj;
-            mean[k] = beta1 * load(m + j) + (1 - beta1) * gj;
-            d[k] = square_root(square * correct2) + eps;
-            store(m + j, mean[k]);
-            store(v + j, square);
-            store(g + j, gj - gj);
-        }
-        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = lr * correct1 / (d01 * d23), r01 = r * d23, r23 = r * d01;
-        store(p + i, load(p + i) - mean[0] * d[1] * r01);
-        store(p + i + LANES, load(p + i + LANES) - mean[1] * d[0] * r01);
-        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
-        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * d[2] * r23);
+    // Two vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
+    // product of both denominators, and multiplying it by the other one's gives each its own.
+    for (; LANES > 1 && i + 2 * LANES <= n; i += 2 * LANES) {
+        size_t j = i + LANES;
+        Vec gi = load(g + i), gj = load(g + j);
+        Vec mi = beta1 * load(m + i) + (1 - beta1) * gi, mj = beta1 * load(m + j) + (1 - beta1) * gj;
+        Vec vi = beta2 * load(v + i) + (1 - beta2) * gi * gi, vj = beta2 * load(v + j) + (1 - beta2) * gj * gj;
+        Vec di = square_root(vi * correct2) + eps, dj = square_root(vj * correct2) + eps, r = lr * correct1 / (di * dj);
+        store(p + i, load(p + i) - mi * dj * r);
+        store(p + j, load(p + j) - mj * di * r);
+        store(m + i, mi);
+        store(m + j, mj);
+        store(v + i, vi);
+        store(v + j, vj);
+        store(g + i, ZERO);
+        store(g + j, ZERO);
     }
     for (; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];

@@ -33,7 +33,6 @@ typedef struct {
     char name[40];
     size_t rows, cols;
     double *data;        // [rows][cols]
-    size_t last_use;     // the tape's latest line that multiplied by this matrix
 } Matrix;
 
 // One line of the tape.
@@ -47,10 +46,7 @@ typedef struct {
         Matrix *w;       // linear: the matrix
     };
     double c;            // the constant, if there is one
-    union {
-        struct { uint32_t m, stride; } row;   // rows of b: their length, and how far from one to the next
-        size_t prev;                          // linear: the line before this one that used the same matrix
-    };
+    uint32_t m, stride;  // where b is rows: their length, and how far it is from one to the next
 } Line;
 
 // The tape, with the memory of all values. It is taken once, at the start, so that no operation can fail.
@@ -60,6 +56,8 @@ typedef struct {
     Line *lines;         // [max_lines] what was done, in order
     size_t n_lines, max_lines;
     size_t first_value, first_line;   // the mark: what was made before it outlives tape_drop()
+    size_t n_strands, strand_start, strand_length;   // strands that are alike, one behind the other
+    bool uneven;         // they are not alike
     bool recording;      // off: compute, but write no lines
     bool atomic;         // on: every single + and * is a line of its own
     Line unrecorded;     // where a line goes that is not kept
@@ -70,6 +68,7 @@ bool tape_init(Tape *t, size_t max_values, size_t max_lines);   // false: not en
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
+void tape_strand(Tape *t);                  // a strand begins that is like the one before it: see backward() in autograd.c
 void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
 
 // The gradient of a value, or of the first of several neighbours.
