@@ -25,15 +25,20 @@ run: microgpt
 test: microgpt
 	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" sh tests/run
 
-# The program, its names and its licence, under PREFIX.
+# The manual page, which the program prints from its own table of options.
+microgpt.1: microgpt
+	./microgpt --manual-page > $@.part && mv $@.part $@
+
+# The program, its names, its licence and its manual page, under PREFIX.
 .PHONY: install uninstall
-install: microgpt
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt"
+install: microgpt microgpt.1
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
 	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
 	cp data/names.txt LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt"
+	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 	rm -rf "$(DESTDIR)$(PREFIX)/share/microgpt"
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
@@ -49,4 +54,4 @@ data/makemore.txt:
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt tests/build
+	rm -rf microgpt microgpt.1 tests/build
