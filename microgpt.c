@@ -1968,16 +1968,16 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap.
+// Columns of the terminal that can be written without a wrap, even if a ^C is shown behind them.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col - 1u;
+        return size.ws_col > 3 ? size.ws_col - 3u : 1;
     }
 #endif
-    return 79;
+    return 77;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2044,7 +2044,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
-    if (strlen(parts[0]) > columns) {
+    if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
         snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
@@ -2081,7 +2081,7 @@ static void draw_curve(const Run *run, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
     size_t columns = terminal_columns(), across = run->plain ? 1 : 2, up = run->plain ? 2 : 4;
-    if (columns < 24 || run->n_points < 2) {
+    if (columns < 16 || run->n_points < 2) {
         return;
     }
     size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
@@ -2099,10 +2099,9 @@ static void draw_curve(const Run *run, double took)
         mean[i] = sum / count;
     }
     for (size_t i = 0; i < n; i++) {
-        size_t reach = i < n - 1 - i ? i : n - 1 - i, count = 0;
-        reach = reach < n / 40 ? reach : n / 40;
+        size_t reach = i < n / 40 ? i : n / 40, count = 0;
         y[i] = 0;
-        for (size_t k = i - reach; k <= i + reach; k++, count++) {
+        for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) {
             y[i] += mean[k];
         }
         y[i] /= (double)count;
@@ -2124,9 +2123,10 @@ static void draw_curve(const Run *run, double took)
         }
         before = level;
     }
-    char spent[32];
-    snprintf(spent, sizeof spent, took < 10 ? "%.2f s" : "%.0f s", took);
-    fprintf(stderr, "loss over %llu steps, in %s\n", (unsigned long long)(run->o->steps - run->first), spent);
+    char title[96];
+    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
+             (unsigned long long)(run->o->steps - run->first), took);
+    fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
         if (row == ROWS - 1 || row == 0) {
@@ -2656,7 +2656,7 @@ static bool print_manual(Error *error)
                          "microgpt \\- train a small GPT on lines of text, and sample from it\n"
                          ".SH SYNOPSIS\n", VERSION);
     for (size_t i = 0; ok && i < N_COMMANDS; i++) {
-        ok = say(error, "%s.B microgpt %s\n.RI %s\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
+        ok = say(error, "%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
                  commands[i].arguments);
     }
     ok = ok && say(error, "%s",
