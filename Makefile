@@ -6,7 +6,7 @@ DESTDIR ?=
 
 # What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, and no errno from sqrt,
 # so that loops with it become vector loops.
-MARCH   ?= $(shell echo 'int x;' | $(CC) -march=native -x c -c -o /dev/null - 2>/dev/null && echo -march=native)
+MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
 CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
@@ -32,15 +32,20 @@ bench: microgpt
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
 
-# The program, its names and its licence, under PREFIX.
+# The manual page, which the program prints from its own table of options.
+microgpt.1: microgpt
+	./microgpt --manual-page > $@.part && mv $@.part $@
+
+# The program, its names, its licence and its manual page, under PREFIX.
 .PHONY: install uninstall
-install: microgpt
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt"
+install: microgpt microgpt.1
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
 	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
 	cp data/names.txt LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt"
+	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 	rm -rf "$(DESTDIR)$(PREFIX)/share/microgpt"
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
@@ -56,4 +61,4 @@ data/makemore.txt:
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt tests/build
+	rm -rf microgpt microgpt.1 tests/build

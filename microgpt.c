@@ -7,17 +7,22 @@
  *
  * and it stands on autograd.h, which is the page to read before it. What surrounds the algorithm comes after it:
  *
- *   random numbers, reading documents, memory, command line
+ *   random numbers, reading documents, memory, options, model files, long runs, commands, command line
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "autograd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VERSION "1.0.0"
@@ -28,7 +33,7 @@ typedef struct {
     char text[8192];     // room for the longest file name and what is wrong with it
 } Error;
 
-enum { DONE = 0, FAILED = 1, USAGE = 2 };
+enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
@@ -59,11 +64,13 @@ typedef struct {
     const struct Command *command;
     const char *arguments[2];      // what the command line gives beside options
     size_t n_arguments;
-    const char *data, *prompt;
+    uint64_t given;                // bit i: the command line gives options[i]
+    const char *data, *prompt, *save, *resume, *log;
     int recipe, activation, schedule;
-    uint64_t steps, seed, n_layer, n_embd, n_head, block_size, samples;
+    uint64_t steps, seed, n_layer, n_embd, n_head, block_size, samples, save_every, docs;
+    uint64_t step, fingerprint;    // of the run and the documents, in model files only
     double lr, beta1, beta2, init_std, temperature;
-    bool quiet, help, version;
+    bool quiet, help, version, manual;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -72,12 +79,17 @@ enum { LINEAR, COSINE };
 
 #define EPS_ADAM 1e-8
 
+// What happens beside the training, after every step of it: the step's line, progress, the log, a save, an interrupt.
+typedef struct Run Run;
+static bool after_step(Run *run, uint64_t step, double loss, Error *error);
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
     uint32_t *tokens;    // [length] the characters, as numbers
     size_t length;
+    size_t line;         // of the file, for messages
 } Document;
 
 typedef struct {
@@ -158,6 +170,7 @@ typedef struct {
     double *params;          // [num_params] the numbers in all of these, one after another
     size_t num_params;
     double *m, *v;           // [num_params] Adam's memory
+    uint64_t steps_done;     // how often Adam has moved the parameters
     double **keys, **values; // [n_layer] the cache: for each layer [positions][n_embd]
     uint32_t *tokens;        // [block_size + 1] the document in work, or the sample
     Tape tape;
@@ -330,10 +343,11 @@ static double learning_rate(const Options *o, uint64_t step)
     return o->schedule == COSINE ? o->lr * 0.5 * (1 + cos(3.141592653589793 * done)) : o->lr * (1 - done);
 }
 
-static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all, const Options *o, Error *error)
+static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all, const Options *o, Run *run,
+                  Error *error)
 {
     Tape *tape = &model->tape;
-    for (uint64_t step = 0; step < o->steps; step++) {
+    for (uint64_t step = model->steps_done; step < o->steps; step++) {
         tape_drop(tape);
         size_t n = take_document(model, tokenizer, all->docs[step % all->n]);
         double *loss = document_loss(model, model->tokens, n);
@@ -344,8 +358,8 @@ static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all
         backward(tape, loss);
         adam(model->params, grad(tape, model->params), model->m, model->v, model->num_params, step,
              learning_rate(o, step), o->beta1, o->beta2, EPS_ADAM);
-        if (!o->quiet && !say(error, "step %4llu / %4llu | loss %.4f%c", (unsigned long long)step + 1,
-                              (unsigned long long)o->steps, *loss, o->recipe == RECIPE_LESSON ? '\n' : '\r')) {
+        model->steps_done = step + 1;
+        if (!after_step(run, step, *loss, error)) {
             return false;
         }
     }
@@ -391,7 +405,7 @@ static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, d
 }
 
 static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, const Options *o,
-                      const uint32_t *prompt, size_t prompt_length, Error *error)
+                      const uint32_t *prompt, size_t prompt_length, bool numbered, Error *error)
 {
     Tape *tape = &model->tape;
     tape_drop(tape);
@@ -404,7 +418,7 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
             return fail(error, FAILED, "sample %llu: the scores are not finite; a smaller --lr may help",
                         (unsigned long long)i + 1);
         }
-        if (!say(error, "sample %2llu: ", (unsigned long long)i + 1) ||
+        if ((numbered && !say(error, "sample %2llu: ", (unsigned long long)i + 1)) ||
             !say_tokens(error, tokenizer->uchars, model->tokens, length)) {
             return false;
         }
@@ -667,7 +681,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (start < end) {
             size_t length = (size_t)(end - start);
-            all->docs[all->n++] = (Document){start, length};
+            all->docs[all->n++] = (Document){start, length, line};
             all->longest = length > all->longest ? length : all->longest;
         }
         start = end;
@@ -707,18 +721,21 @@ static FILE *open_shipped_names(const char *argv0, char *name, size_t room)
     return file;
 }
 
+// What messages call the documents' file.
+static const char *data_name(const Options *o)
+{
+    return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
+}
+
 static bool read_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
     FILE *file = NULL;
     if (!o->data) {
         file = open_shipped_names(argv0, name, sizeof name);
-    } else if (strcmp(o->data, "-") == 0) {
-        snprintf(name, sizeof name, "standard input");
-        file = stdin;
     } else {
-        snprintf(name, sizeof name, "%s", o->data);
-        file = fopen(o->data, "rb");
+        snprintf(name, sizeof name, "%s", data_name(o));
+        file = strcmp(o->data, "-") == 0 ? stdin : fopen(o->data, "rb");
     }
     if (!file) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
@@ -802,152 +819,76 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Commands.
+ * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-
-// The tokens of the prompt, into memory of the caller's.
-static bool read_prompt(const Options *o, const Tokenizer *tokenizer, uint32_t **prompt, size_t *length, Error *error)
-{
-    const char *text = o->prompt ? o->prompt : "";
-    size_t n = strlen(text), used = 0;
-    *length = 0;
-    *prompt = malloc((n + 1) * sizeof **prompt);
-    if (!*prompt) {
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < n; i += used) {
-        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) {
-            return fail(error, USAGE, "--prompt: not valid UTF-8");
-        }
-        size_t low = 0, high = tokenizer->BOS;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (tokenizer->uchars[middle] < (uint32_t)code) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low == tokenizer->BOS || tokenizer->uchars[low] != (uint32_t)code) {
-            return fail(error, USAGE, "--prompt %s: the model does not know the character %.*s", text, (int)used, text + i);
-        }
-        (*prompt)[(*length)++] = (uint32_t)low;
-    }
-    if (*length >= o->block_size) {
-        return fail(error, USAGE, "--prompt %s: too long: it must leave room in the block of %llu", text,
-                    (unsigned long long)o->block_size);
-    }
-    return true;
-}
-
-static bool all_finite(const double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// The whole main job: documents, tokenizer, parameters, training, inference.
-static bool run_train(const Options *o, const char *argv0, Error *error)
-{
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {.n_layer = (size_t)o->n_layer, .n_embd = (size_t)o->n_embd, .n_head = (size_t)o->n_head,
-                   .head_dim = (size_t)(o->n_embd / o->n_head), .block_size = (size_t)o->block_size,
-                   .activation = o->activation};
-    Random random;
-    uint32_t *prompt = NULL;
-    size_t prompt_length = 0;
-
-    random_seed(&random, o->seed);
-    bool ok = read_documents(o, argv0, &all, error);
-    if (ok) {
-        shuffle(&all, &random);
-        ok = tokenize(&all, &tokenizer) || no_memory(error);
-    }
-    ok = ok && read_prompt(o, &tokenizer, &prompt, &prompt_length, error);
-    model.vocab_size = tokenizer.vocab_size;
-    ok = ok && new_model(&model, all.longest, false, error);
-    if (ok) {
-        init_parameters(&model, &random, o->init_std, o->recipe == RECIPE_LESSON);
-    }
-    ok = ok && say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,
-                   model.num_params);
-    ok = ok && train(&model, &tokenizer, &all, o, error);
-    ok = ok && (all_finite(model.params, model.num_params) || fail(error, FAILED, "a parameter is no longer finite"));
-    ok = ok && say(error, "\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
-    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, error);
-
-    free(prompt);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
-    return ok;
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Command line: one table of commands, one of options. All that a user can give is checked here.
- */
-enum { TRAIN = 1 };
-
-typedef struct Command {
-    const char *name, *arguments, *summary;
-    unsigned bit;                  // marks its options in the table below
-    size_t least, most;            // how many arguments it takes
-    bool (*run)(const Options *o, const char *argv0, Error *error);
-} Command;
-
-static const Command commands[] = {
-    {"train", "[OPTION]...", "train, then print samples; the default", TRAIN, 0, 0, run_train},
-};
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
+
+// Whether a model file keeps the option: as a property of the model, or (under a name that begins with train.) of the
+// run that trains it. A resumed run takes over what the file keeps; only what is FREE may then be given another value.
+typedef enum { NOT_KEPT, OF_MODEL, OF_RUN, OF_RUN_FREE } Kept;
 
 typedef struct {
     const char *name, *argument;   // of a NAME, the names there are: "relu|relu2"
     char letter;
-    unsigned commands;             // that take it
+    unsigned commands;             // that take it; 0: only model files have it
     Kind kind;
+    Kept kept;
     size_t offset;                 // of its field in Options
     double least, most;            // of a NUMBER or REAL
-    const char *help;
+    const char *help;              // NULL: the option is not for users
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
 #define SIZE_MOST 1048576.0
 #define COUNT_MOST 9007199254740992.0
-#define SEED_MOST 18446744073709551615.0
+#define WORD_MOST 18446744073709551615.0
 #define REAL_MOST 1e300
 #define BETA_MOST 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN, TEXT, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL, TEXT, NOT_KEPT, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
-    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, FIELD(recipe), 0, 0, "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, FIELD(steps), 0, COUNT_MOST, "training steps, one document each"},
-    {"seed", "N", 0, TRAIN, NUMBER, FIELD(seed), 0, SEED_MOST, "where the random numbers start"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, FIELD(n_layer), 1, SIZE_MOST, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, FIELD(n_embd), 1, SIZE_MOST, "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, FIELD(n_head), 1, SIZE_MOST, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, FIELD(block_size), 1, SIZE_MOST, "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, FIELD(lr), 0, REAL_MOST, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, FIELD(beta1), 0, BETA_MOST, "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, FIELD(beta2), 0, BETA_MOST, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, FIELD(init_std), 0, REAL_MOST, "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, FIELD(activation), 0, 0, "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, FIELD(schedule), 0, 0, "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN, NUMBER, FIELD(samples), 0, COUNT_MOST, "names to print"},
-    {"temperature", "X", 0, TRAIN, REAL, FIELD(temperature), 0, REAL_MOST, "0 takes the likeliest character"},
-    {"prompt", "TEXT", 0, TRAIN, TEXT, FIELD(prompt), 0, 0, "how every name begins"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, FIELD(quiet), 0, 0, "no progress, no step lines"},
-    {"help", NULL, 0, ~0u, FLAG, FIELD(help), 0, 0, "print this and exit"},
-    {"version", NULL, 0, ~0u, FLAG, FIELD(version), 0, 0, "print the version and exit"},
+    {"docs", "N", 0, EVAL, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+     "only the first N documents (default: all)"},
+    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
+     "sets the defaults of the other options"},
+    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, COUNT_MOST, "training steps, one document each"},
+    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(seed), 0, WORD_MOST, "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, NUMBER, NOT_KEPT, FIELD(seed), 0, WORD_MOST,
+     "where the random numbers start (default: where training left them)"},
+    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_layer), 1, SIZE_MOST, "layers"},
+    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_embd), 1, SIZE_MOST,
+     "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_head), 1, SIZE_MOST, "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(block_size), 1, SIZE_MOST,
+     "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(lr), 0, REAL_MOST, "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, BETA_MOST,
+     "Adam: share of the gradients' mean that is kept"},
+    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, BETA_MOST, "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, REAL_MOST, "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(activation), 0, 0,
+     "in the MLP; relu2 is relu squared"},
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(schedule), 0, 0,
+     "how the learning rate falls to 0"},
+    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_KEPT, FIELD(samples), 0, COUNT_MOST, "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_KEPT, FIELD(temperature), 0, REAL_MOST,
+     "0 takes the likeliest character"},
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_KEPT, FIELD(prompt), 0, 0, "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(save), 0, 0,
+     "write the model file at the end, and on an interrupt"},
+    {"save-every", "N", 0, TRAIN, NUMBER, NOT_KEPT, FIELD(save_every), 1, COUNT_MOST, "and every N steps (default: only then)"},
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(resume), 0, 0,
+     "go on with the run that wrote this model file, with its options"},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
+    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"help", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(version), 0, 0, "print the version and exit"},
+    {"manual-page", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(manual), 0, 0, NULL},
+    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, COUNT_MOST, NULL},
+    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, WORD_MOST, NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
@@ -1000,7 +941,7 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
         if (errno == ERANGE || (double)n < option->least || (double)n > option->most) {
-            unsigned long long most = option->most < SEED_MOST ? (unsigned long long)option->most : UINT64_MAX;
+            unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
         }
         *(uint64_t *)field = n;
@@ -1022,6 +963,1542 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
     return false;
 }
 
+// An option's value in o, as text: of a number, as many digits as it takes to give the same number again.
+static void option_text(const Option *option, const Options *o, char *text, size_t room)
+{
+    const char *field = (const char *)o + option->offset;
+    text[0] = '\0';
+    if (option->kind == NUMBER) {
+        snprintf(text, room, "%llu", (unsigned long long)*(const uint64_t *)field);
+    } else if (option->kind == REAL) {
+        double x = *(const double *)field;
+        int digits = 1;
+        do {
+            snprintf(text, room, "%.*g", digits, x);
+        } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
+    } else if (option->kind == NAME) {
+        const char *names = option->argument;
+        for (int i = *(const int *)field; i > 0; i--) {
+            names += strcspn(names, "|") + 1;
+        }
+        snprintf(text, room, "%.*s", (int)strcspn(names, "|"), names);
+    }
+}
+
+static bool was_given(const Options *o, size_t offset)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].offset == offset && o->given >> i & 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Model files: safetensors. Eight bytes give the length of a header, the header is JSON, and behind it stand the
+ * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
+ * before it is used.
+ */
+#define HEADER_MOST 100000000      // bytes: the format's own limit
+#define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
+
+// A place in the header. Strings are decoded where they stand, which never makes them longer.
+typedef struct {
+    unsigned char *at, *end;
+    const char *expected;          // once something is wrong: what should stand there
+} Json;
+
+static bool json_expect(Json *json, const char *expected)
+{
+    json->expected = expected;
+    return false;
+}
+
+static void json_space(Json *json)
+{
+    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) {
+        json->at++;
+    }
+}
+
+static bool json_mark(Json *json, unsigned char mark, const char *expected)
+{
+    json_space(json);
+    if (json->at == json->end || *json->at != mark) {
+        return json_expect(json, expected);
+    }
+    json->at++;
+    return true;
+}
+
+// Stands before every member of an object or a list; there is one more, or the closing mark is read.
+static bool json_more(Json *json, bool first, unsigned char close, bool *more)
+{
+    json_space(json);
+    *more = json->at == json->end || *json->at != close;
+    json->at += !*more;
+    return first || !*more || json_mark(json, ',', "a comma");
+}
+
+// Four hexadecimal digits; -1: they are not.
+static int32_t json_hex(Json *json)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    int32_t code = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *digit = json->at < json->end && *json->at ? strchr(digits, *json->at) : NULL;
+        if (!digit) {
+            return -1;
+        }
+        code = code << 4 | (int32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+        json->at++;
+    }
+    return code;
+}
+
+// What stands behind a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
+static int32_t json_escape(Json *json)
+{
+    static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
+    unsigned char c = json->at < json->end ? *json->at++ : 0;
+    if (c && strchr(marks, c)) {
+        return codes[strchr(marks, c) - marks];
+    }
+    int32_t code = c == 'u' ? json_hex(json) : -1;
+    if (code < 0xd800 || code > 0xdfff) {
+        return code;
+    }
+    if (code > 0xdbff || json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u') {
+        return -1;
+    }
+    json->at += 2;
+    int32_t low = json_hex(json);
+    return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+}
+
+static bool json_string(Json *json, const char **string)
+{
+    if (!json_mark(json, '"', "a string")) {
+        return false;
+    }
+    unsigned char *to = json->at;
+    *string = (const char *)to;
+    for (;;) {
+        size_t used = 0;
+        int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
+        if (code < 0x20) {
+            return json_expect(json, json->at < json->end ? "valid UTF-8 without control characters"
+                                                          : "the end of a string");
+        }
+        json->at += used;
+        if (code == '"') {
+            *to = '\0';
+            return true;
+        }
+        if (code == '\\' && (code = json_escape(json)) <= 0) {
+            return json_expect(json, "a valid escape");
+        }
+        to += encode_utf8((uint32_t)code, (char *)to);
+    }
+}
+
+// A whole number that fits 64 bits.
+static bool json_number(Json *json, uint64_t *number)
+{
+    json_space(json);
+    const unsigned char *start = json->at;
+    *number = 0;
+    for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
+        uint64_t digit = (uint64_t)(*json->at - '0');
+        if (*number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
+            return json_expect(json, "a whole number of 64 bits");
+        }
+        *number = *number * 10 + digit;
+    }
+    return json->at > start || json_expect(json, "a whole number");
+}
+
+typedef struct {
+    const char *name;
+    const char *dtype;
+    uint64_t shape[8], n_dims;
+    uint64_t n, width;             // how many numbers, of how many bytes each
+    uint64_t begin, end;           // the bytes, counted from the end of the header
+    double *to;                    // where the numbers go; NULL: nowhere
+} Tensor;
+
+typedef struct {
+    const char *key, *value;
+} Pair;
+
+typedef struct {
+    const char *path;
+    unsigned char *bytes;          // the header, which all names and strings point into
+    Tensor *tensors;               // [n_tensors]
+    Pair *metadata;                // [n_metadata]
+    size_t n_tensors, n_metadata;
+} Header;
+
+// What a model file keeps beside the model.
+typedef struct {
+    Options options;               // those that the table marks as kept
+    Random random;                 // where the random numbers stood
+    bool has_random;
+    char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
+} Checkpoint;
+
+// A name from a file, safe to print.
+typedef struct { char text[48]; } Shown;
+
+static Shown shown(const char *name)
+{
+    Shown s;
+    size_t n = 0;
+    for (; name[n] && n < sizeof s.text - 1; n++) {
+        s.text[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
+    }
+    s.text[n] = '\0';
+    return s;
+}
+
+// Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
+static void *grown(void *array, size_t n, size_t size)
+{
+    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+}
+
+static bool parse_metadata(Header *header, Json *json, Error *error)
+{
+    bool more = true;
+    for (bool ok = json_mark(json, '{', "an object of strings"); ok;) {
+        ok = json_more(json, header->n_metadata == 0, '}', &more);
+        if (!ok || !more) {
+            return ok;
+        }
+        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs);
+        if (!pairs) {
+            return no_memory(error);
+        }
+        header->metadata = pairs;
+        Pair *pair = &pairs[header->n_metadata++];
+        ok = json_string(json, &pair->key) && json_mark(json, ':', "a colon") && json_string(json, &pair->value);
+    }
+    return false;
+}
+
+// A list of up to `most` whole numbers.
+static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t most)
+{
+    bool more = true;
+    *n = 0;
+    for (bool ok = json_mark(json, '[', "a list of numbers"); ok;) {
+        ok = json_more(json, *n == 0, ']', &more);
+        if (!ok || !more) {
+            return ok;
+        }
+        ok = *n < most ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
+    }
+    return false;
+}
+
+// {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
+static bool parse_tensor(Json *json, Tensor *tensor)
+{
+    uint64_t offsets[2], n_offsets = 0;
+    bool more = true, has_shape = false;
+    if (!json_mark(json, '{', "an object")) {
+        return false;
+    }
+    for (bool first = true;; first = false) {
+        const char *key;
+        if (!json_more(json, first, '}', &more)) {
+            return false;
+        }
+        if (!more) {
+            break;
+        }
+        if (!json_string(json, &key) || !json_mark(json, ':', "a colon")) {
+            return false;
+        }
+        bool ok = false;
+        if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
+            ok = json_string(json, &tensor->dtype);
+        } else if (strcmp(key, "shape") == 0 && !has_shape) {
+            ok = has_shape = parse_list(json, tensor->shape, &tensor->n_dims, 8);
+        } else if (strcmp(key, "data_offsets") == 0 && !n_offsets) {
+            ok = parse_list(json, offsets, &n_offsets, 2) && (n_offsets == 2 || json_expect(json, "two offsets"));
+        } else {
+            json_expect(json, "dtype, shape and data_offsets before this, once each");
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    if (!tensor->dtype || !has_shape || !n_offsets) {
+        return json_expect(json, "dtype, shape and data_offsets before this");
+    }
+    tensor->begin = offsets[0];
+    tensor->end = offsets[1];
+    return true;
+}
+
+static bool parse_header(Header *header, Json *json, Error *error)
+{
+    bool more = true, has_metadata = false;
+    if (json->at == json->end || *json->at != '{') {
+        return json_expect(json, "an object");
+    }
+    json->at++;
+    for (bool first = true;; first = false) {
+        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors), tensor = {0};
+        if (!tensors) {
+            return no_memory(error);
+        }
+        header->tensors = tensors;
+        if (!json_more(json, first, '}', &more)) {
+            return false;
+        }
+        if (!more) {
+            break;
+        }
+        if (!json_string(json, &tensor.name) || !json_mark(json, ':', "a colon")) {
+            return false;
+        }
+        if (strcmp(tensor.name, "__metadata__") == 0) {
+            if (has_metadata || !parse_metadata(header, json, error)) {
+                return has_metadata ? json_expect(json, "no second __metadata__") : false;
+            }
+            has_metadata = true;
+        } else if (parse_tensor(json, &tensor)) {
+            header->tensors[header->n_tensors++] = tensor;
+        } else {
+            return false;
+        }
+    }
+    json_space(json);
+    return json->at == json->end || json_expect(json, "the end of the header");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const Tensor *)a)->name, ((const Tensor *)b)->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const Tensor *s = a, *t = b;
+    return s->begin != t->begin ? (s->begin < t->begin ? -1 : 1) : s->end < t->end ? -1 : s->end > t->end;
+}
+
+static Tensor *find_tensor(const Header *header, const char *name)
+{
+    Tensor key = {.name = name};
+    return header->n_tensors
+               ? bsearch(&key, header->tensors, header->n_tensors, sizeof key, by_name) : NULL;
+}
+
+static const char *find_metadata(const Header *header, const char *key)
+{
+    Pair pair = {key, NULL}, *found = NULL;
+    if (header->n_metadata) {
+        found = bsearch(&pair, header->metadata, header->n_metadata, sizeof pair, by_key);
+    }
+    return found ? found->value : NULL;
+}
+
+// Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
+// one behind the other. The tensors are put in the order of their names.
+static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
+{
+    static const struct { const char *name; uint64_t width; } dtypes[] = {
+        {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2},
+        {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
+    };
+    *data_size = 0;
+    qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
+    for (size_t i = 0; i < header->n_tensors; i++) {
+        Tensor *t = &header->tensors[i];
+        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
+            t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
+        }
+        if (!t->width) {
+            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, shown(t->name).text,
+                        shown(t->dtype).text);
+        }
+        uint64_t bytes = t->width;
+        for (size_t k = 0; k < t->n_dims; k++) {
+            if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
+                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, shown(t->name).text);
+            }
+            bytes *= t->shape[k];
+        }
+        t->n = bytes / t->width;
+        if (t->end < t->begin || t->end - t->begin != bytes) {
+            return fail(error, FAILED, "%s: tensor %s: its offsets do not fit its shape", header->path,
+                        shown(t->name).text);
+        }
+        if (t->begin != *data_size) {
+            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, shown(t->name).text,
+                        t->begin > *data_size ? "a gap" : "an overlap");
+        }
+        *data_size = t->end;
+    }
+    qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
+    for (size_t i = 1; i < header->n_tensors; i++) {
+        if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
+            return fail(error, FAILED, "%s: two tensors named %s", header->path, shown(header->tensors[i].name).text);
+        }
+    }
+    return true;
+}
+
+// The header, read and checked as far as it can be without knowing what the model should look like.
+static bool read_header(FILE *file, Header *header, uint64_t *data_size, Error *error)
+{
+    unsigned char length_bytes[8];
+    struct stat info;
+    uint64_t length = 0, size = UINT64_MAX;
+    if (fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode)) {
+        size = (uint64_t)info.st_size;
+    }
+    size_t got = fread(length_bytes, 1, 8, file);
+    if (ferror(file)) {
+        return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
+    }
+    for (size_t i = 8; i-- > 0;) {
+        length = length << 8 | length_bytes[i];
+    }
+    if (got < 8 || length < 2 || length > HEADER_MOST || length > size - 8) {
+        return fail(error, FAILED, "%s: not a model file: %s", header->path,
+                    got < 8 ? "too short for a header" : "the header's length cannot be right");
+    }
+    header->bytes = malloc((size_t)length);
+    if (!header->bytes) {
+        return no_memory(error);
+    }
+    if (fread(header->bytes, 1, (size_t)length, file) != length) {
+        return fail(error, FAILED, "%s: %s", header->path,
+                    ferror(file) ? strerror(errno) : "it ends within the header");
+    }
+    Json json = {header->bytes, header->bytes + length, NULL};
+    if (!parse_header(header, &json, error)) {
+        return error->status ? false
+                             : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+                                    (size_t)(json.at - header->bytes), json.expected);
+    }
+    if (header->n_metadata) {
+        qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
+    }
+    for (size_t i = 1; i < header->n_metadata; i++) {
+        if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
+            return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
+                        shown(header->metadata[i].key).text);
+        }
+    }
+    if (!check_tensors(header, data_size, error)) {
+        return false;
+    }
+    if (size != UINT64_MAX && size - 8 - length != *data_size) {
+        return fail(error, FAILED, "%s: %llu bytes of data, but the header describes %llu", header->path,
+                    (unsigned long long)(size - 8 - length), (unsigned long long)*data_size);
+    }
+    return true;
+}
+
+// The token of each code point, plus one; 0 where there is none. NULL: not enough memory.
+enum { N_CODES = 0x110000 };
+
+static uint32_t *token_table(const Tokenizer *tokenizer)
+{
+    uint32_t *token_of = calloc(N_CODES, sizeof *token_of);
+    for (size_t i = 0; token_of && i < tokenizer->BOS; i++) {
+        token_of[tokenizer->uchars[i]] = (uint32_t)i + 1;
+    }
+    return token_of;
+}
+
+// The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
+static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
+{
+    size_t n = strlen(vocab), used = 0;
+    tokenizer->uchars = malloc((n + 1) * sizeof *tokenizer->uchars);
+    if (!tokenizer->uchars) {
+        return no_memory(error);
+    }
+    bool ok = n > 0;
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)vocab + i, n - i, &used);
+        tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
+        ok = ok && code != '\n' && code != '\r';
+    }
+    tokenizer->vocab_size = tokenizer->BOS + 1;
+    uint32_t *token_of = token_table(tokenizer);
+    if (!token_of) {
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < tokenizer->BOS; i++) {
+        ok = ok && token_of[tokenizer->uchars[i]] == i + 1;
+    }
+    free(token_of);
+    return ok || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
+}
+
+// An option's key in the metadata: n_embd, train.init_std.
+static void metadata_key(const Option *option, char *key, size_t room)
+{
+    snprintf(key, room, "%s%s", option->kept == OF_MODEL ? "" : "train.", option->name);
+    for (; *key; key++) {
+        *key = *key == '-' ? '_' : *key;
+    }
+}
+
+static void note_missing(Checkpoint *checkpoint, const char *what)
+{
+    if (!checkpoint->missing[0]) {
+        snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
+    }
+}
+
+// The configuration of the model, and what is kept of the run.
+static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer, Error *error)
+{
+    Options *o = &checkpoint->options;
+    *o = recipes[RECIPE_MICROGPT];
+    const char *format = find_metadata(header, "format"), *vocab = find_metadata(header, "vocab");
+    if (!format || strcmp(format, "microgpt") != 0) {
+        return fail(error, FAILED, "%s: not a model of this program: metadata: format is not microgpt", header->path);
+    }
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        char key[64];
+        metadata_key(&options[i], key, sizeof key);
+        const char *value = options[i].kept ? find_metadata(header, key) : NULL;
+        Error reason = {0};
+        if (options[i].kept == OF_MODEL && !value) {
+            return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
+        }
+        if (options[i].kept && !value) {
+            note_missing(checkpoint, key);
+        }
+        if (value && !set_option(o, &options[i], value, &reason)) {
+            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, shown(value).text);
+        }
+    }
+    if (o->n_embd % o->n_head) {
+        return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
+    }
+    if (!vocab) {
+        return fail(error, FAILED, "%s: metadata: vocab is missing", header->path);
+    }
+    return read_vocab(header, vocab, tokenizer, error);
+}
+
+// Says where a tensor's numbers go. Without it, or in another shape, there is no model; but what only a resume needs
+// may be missing.
+static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to,
+                         Checkpoint *checkpoint, Error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", prefix, w->name);
+    Tensor *t = find_tensor(header, name);
+    if (!t) {
+        note_missing(checkpoint, name);
+        return strncmp(name, "train.", 6) == 0 || fail(error, FAILED, "%s: tensor %s is missing", header->path, name);
+    }
+    bool fits = w->cols ? t->n_dims == 2 && t->shape[0] == w->rows && t->shape[1] == w->cols
+                        : t->n_dims == 1 && t->shape[0] == w->rows;
+    if (!fits) {
+        return fail(error, FAILED, "%s: tensor %s: its shape does not fit the configuration", header->path, name);
+    }
+    if (strcmp(t->dtype, "F64") != 0 && strcmp(t->dtype, "F32") != 0) {
+        return fail(error, FAILED, "%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
+    }
+    t->to = to;
+    return true;
+}
+
+// One number, from little-endian bytes.
+static double decode_number(const unsigned char *bytes, uint64_t width)
+{
+    uint64_t bits = 0;
+    for (uint64_t i = width; i-- > 0;) {
+        bits = bits << 8 | bytes[i];
+    }
+    if (width == 4) {
+        uint32_t bits32 = (uint32_t)bits;
+        float x;
+        memcpy(&x, &bits32, sizeof x);
+        return (double)x;
+    }
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// The data, in the order of the file. Behind it the file ends.
+static bool read_data(FILE *file, Header *header, Error *error)
+{
+    unsigned char bytes[1 << 14];
+    qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
+    for (size_t i = 0; i < header->n_tensors; i++) {
+        Tensor *t = &header->tensors[i];
+        if (!t->to && strncmp(t->name, "train.", 6) != 0) {
+            return fail(error, FAILED, "%s: tensor %s: the model has none of this name", header->path,
+                        shown(t->name).text);
+        }
+        for (uint64_t done = 0; done < t->n;) {
+            uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
+            if (fread(bytes, (size_t)t->width, (size_t)n, file) != n) {
+                return fail(error, FAILED, "%s: %s", header->path,
+                            ferror(file) ? strerror(errno) : "it ends within the data");
+            }
+            for (uint64_t k = 0; t->to && k < n; k++, done++) {
+                t->to[done] = decode_number(bytes + k * t->width, t->width);
+                if (!isfinite(t->to[done])) {
+                    return fail(error, FAILED, "%s: tensor %s: number %llu is not finite", header->path,
+                                shown(t->name).text, (unsigned long long)done + 1);
+                }
+            }
+            done += t->to ? 0 : n;
+        }
+    }
+    return getc(file) == EOF ? true : fail(error, FAILED, "%s: it goes on behind the data", header->path);
+}
+
+// The random generator, to and from the numbers of train.random.
+static void pack_random(const Random *random, double *numbers)
+{
+    for (size_t i = 0; i < 624; i++) {
+        numbers[i] = random->words[i];
+    }
+    numbers[624] = (double)random->used;
+    numbers[625] = random->has_gauss;
+    numbers[626] = random->has_gauss ? random->gauss_next : 0;
+}
+
+static bool unpack_random(Random *random, const double *numbers)
+{
+    bool ok = true;
+    for (size_t i = 0; i < 626; i++) {
+        double most = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        ok = ok && numbers[i] >= 0 && numbers[i] <= most && numbers[i] == floor(numbers[i]);
+    }
+    for (size_t i = 0; ok && i < 624; i++) {
+        random->words[i] = (uint32_t)numbers[i];
+    }
+    if (ok) {
+        random->used = (size_t)numbers[624];
+        random->has_gauss = numbers[625] > 0;
+        random->gauss_next = numbers[626];
+    }
+    return ok;
+}
+
+// A model of the sizes that the options say, without memory as yet.
+static Model sized_model(const Options *o, size_t vocab_size)
+{
+    return (Model){.n_layer = (size_t)o->n_layer, .n_embd = (size_t)o->n_embd, .n_head = (size_t)o->n_head,
+                   .head_dim = (size_t)(o->n_embd / o->n_head), .block_size = (size_t)o->block_size,
+                   .vocab_size = vocab_size, .activation = o->activation};
+}
+
+// The model, its tokenizer and what else is kept, from an open file.
+static bool read_model(FILE *file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
+                       Checkpoint *checkpoint, Error *error)
+{
+    uint64_t data_size = 0;
+    if (!read_header(file, header, &data_size, error) || !read_metadata(header, checkpoint, tokenizer, error)) {
+        return false;
+    }
+    // Memory is taken only for a model whose numbers the file could hold.
+    const Options *o = &checkpoint->options;
+    double E = (double)o->n_embd, params = (2 * (double)tokenizer->vocab_size + (double)o->block_size) * E +
+                                           12 * (double)o->n_layer * E * E;
+    if (params * 4 > (double)data_size || 3 + 6 * o->n_layer > header->n_tensors) {
+        return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
+    }
+    *model = sized_model(o, tokenizer->vocab_size);
+    if (!new_model(model, longest, false, error)) {
+        return false;
+    }
+    model->steps_done = o->step;
+
+    double numbers[N_RANDOM];
+    Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
+    Tensor *random = find_tensor(header, train_random.name);
+    if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) {
+        return false;
+    }
+    bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        Matrix *w = &model->state_dict[i];
+        ptrdiff_t at = w->data - model->params;
+        if (!place_tensor(header, "", w, w->data, checkpoint, error) ||
+            !place_tensor(header, "train.m.", w, model->m + at, checkpoint, error) ||
+            !place_tensor(header, "train.v.", w, model->v + at, checkpoint, error)) {
+            return false;
+        }
+    }
+    if (!read_data(file, header, error)) {
+        return false;
+    }
+    checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
+    if (exact && !checkpoint->has_random) {
+        return fail(error, FAILED, "%s: tensor train.random: not the state of the random generator", header->path);
+    }
+    if (random && !exact) {
+        note_missing(checkpoint, "train.random in F64");
+    }
+    return true;
+}
+
+// Loads a model file, for work on documents of up to `longest` characters. The caller frees model and tokenizer.
+static bool load_model(const char *path, size_t longest, Model *model, Tokenizer *tokenizer, Checkpoint *checkpoint,
+                       Error *error)
+{
+    Header header = {.path = path};
+    FILE *file = fopen(path, "rb");
+    bool ok = file ? read_model(file, &header, longest, model, tokenizer, checkpoint, error)
+                   : fail(error, FAILED, "%s: %s", path, strerror(errno));
+    free(header.bytes);
+    free(header.tensors);
+    free(header.metadata);
+    if (file) {
+        fclose(file);
+    }
+    return ok;
+}
+
+// Replaces the code points of the first n documents by the tokens of a model.
+static bool encode_documents(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
+{
+    uint32_t *token_of = token_table(tokenizer), unknown = 0;
+    if (!token_of) {
+        return no_memory(error);
+    }
+    size_t line = 0;
+    for (size_t i = 0; !line && i < n; i++) {
+        for (size_t k = 0; !line && k < all->docs[i].length; k++) {
+            uint32_t *token = &all->docs[i].tokens[k];
+            if (token_of[*token]) {
+                *token = token_of[*token] - 1;
+            } else {
+                line = all->docs[i].line;
+                unknown = *token;
+            }
+        }
+    }
+    free(token_of);
+    if (line) {
+        char bytes[4];
+        bool control = unknown < 0x20 || (unknown >= 0x7f && unknown < 0xa0);
+        int length = control ? 0 : (int)encode_utf8(unknown, bytes);
+        return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, line, length,
+                    bytes, length ? ", " : "", (unsigned)unknown);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Writing model files. A file appears whole or not at all: it is written beside its final name, flushed to disk, and
+ * then takes that name in one move. A run can be interrupted while it writes, too.
+ */
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+static char *volatile unfinished;                  // the file that is being written, if there is one
+
+// The first signal lets the run finish its step. The second one does not wait.
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    if (interrupted) {
+        if (unfinished) {
+            unlink(unfinished);
+        }
+        _exit(INTERRUPTED);
+    }
+    interrupted = 1;
+}
+
+static void handle_signals(bool ours)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART};
+    action.sa_handler = ours ? on_signal : SIG_DFL;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+// Where a model goes.
+typedef struct {
+    const char *name;              // as the user gave it
+    char *path, *folder;           // with symbolic links followed
+    char *part;                    // the name while the file is not whole
+} Target;
+
+static void free_target(Target *target)
+{
+    free(target->path);
+    free(target->folder);
+    free(target->part);
+}
+
+// Opens the file beside the final one. -1: it cannot be.
+static int open_part(Target *target)
+{
+    int fd = -1;
+    for (unsigned i = 0; fd < 0 && i < 100; i++) {
+        sprintf(target->part, "%s.%ld-%u.part", target->path, (long)getpid(), i);
+        fd = open(target->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    struct stat old;
+    if (fd >= 0 && stat(target->path, &old) == 0 && fchmod(fd, old.st_mode & 0777) < 0) {
+        close(fd);
+        unlink(target->part);
+        return -1;
+    }
+    unfinished = fd >= 0 ? target->part : NULL;
+    return fd;
+}
+
+// Finds out, before any work is done, whether a model can be written under this name. Touches nothing that is there.
+static bool find_target(Target *target, const char *name, Error *error)
+{
+    struct stat info;
+    target->name = name;
+    errno = ENOENT;
+    target->path = *name ? realpath(name, NULL) : NULL;
+    if (target->path) {
+        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
+            return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        }
+        if (!S_ISREG(info.st_mode)) {
+            return fail(error, FAILED, "%s: not a regular file", name);
+        }
+    } else if (errno != ENOENT || !*name) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    } else if (lstat(name, &info) == 0) {
+        return fail(error, FAILED, "%s: a link that leads nowhere", name);
+    } else {
+        target->path = strdup(name);
+    }
+    target->folder = target->path ? strdup(target->path) : NULL;
+    target->part = target->path ? malloc(strlen(target->path) + 64) : NULL;
+    if (!target->folder || !target->part) {
+        return no_memory(error);
+    }
+    char *slash = strrchr(target->folder, '/');
+    if (!slash) {
+        strcpy(target->folder, ".");               // of at least one character, as the name of a file is
+    } else {
+        slash[slash == target->folder] = '\0';
+    }
+    int fd = open_part(target);
+    if (fd < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    close(fd);
+    unlink(target->part);
+    unfinished = NULL;
+    return true;
+}
+
+static void write_string(FILE *out, const uint32_t *codes, size_t n)
+{
+    putc('"', out);
+    for (size_t i = 0; i < n; i++) {
+        char bytes[4];
+        if (codes[i] < 0x20) {
+            fprintf(out, "\\u%04x", (unsigned)codes[i]);
+        } else {
+            fprintf(out, "%s%.*s", codes[i] == '"' || codes[i] == '\\' ? "\\" : "",
+                    (int)encode_utf8(codes[i], bytes), bytes);
+        }
+    }
+    putc('"', out);
+}
+
+// The header: the configuration, what is kept of the run, and a line for every tensor. Spaces at its end let the
+// numbers begin at a multiple of eight.
+static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer)
+{
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\"");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].kept) {
+            char key[64], value[64];
+            metadata_key(&options[i], key, sizeof key);
+            option_text(&options[i], o, value, sizeof value);
+            fprintf(out, ",\"%s\":\"%s\"", key, value);
+        }
+    }
+    fprintf(out, ",\"vocab\":");
+    write_string(out, tokenizer->uchars, tokenizer->BOS);
+    fprintf(out, "}");
+    static const char *const prefixes[] = {"", "train.m.", "train.v."};
+    size_t at = 0;
+    for (size_t p = 0; p < 3; p++) {
+        for (size_t i = 0; i < model->n_matrices; i++) {
+            const Matrix *w = &model->state_dict[i];
+            size_t end = at + 8 * w->rows * w->cols;
+            fprintf(out, ",\"%s%s\":{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", prefixes[p],
+                    w->name, w->rows, w->cols, at, end);
+            at = end;
+        }
+    }
+    fprintf(out, ",\"train.random\":{\"dtype\":\"F64\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}", N_RANDOM, at,
+            at + 8 * N_RANDOM);
+    fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
+}
+
+static bool write_word(FILE *out, uint64_t bits)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+    }
+    return fwrite(bytes, 1, 8, out) == 8;
+}
+
+static bool write_numbers(FILE *out, const double *a, size_t n)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &a[i], sizeof bits);
+        ok = write_word(out, bits);
+    }
+    return ok;
+}
+
+static bool all_finite(const double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(a[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Writes the model, and what a resume needs, to its target.
+static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
+                       const Random *random, Error *error)
+{
+    size_t n = model->num_params, length = 0;
+    if (!all_finite(model->params, n) || !all_finite(model->m, n) || !all_finite(model->v, n)) {
+        return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
+    }
+    Options kept = *o;
+    kept.step = model->steps_done;
+    double numbers[N_RANDOM];
+    pack_random(random, numbers);
+
+    char *header = NULL;
+    FILE *text = open_memstream(&header, &length);
+    bool ok = text != NULL;
+    if (ok) {
+        write_header(text, &kept, model, tokenizer);
+        ok = !ferror(text);
+        ok = fclose(text) == 0 && ok;
+    }
+    if (!ok || length > HEADER_MOST) {
+        free(header);
+        return ok ? fail(error, FAILED, "%s: too many layers for a model file", target->name) : no_memory(error);
+    }
+
+    int fd = open_part(target);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "wb");
+    ok = out && write_word(out, length) && fwrite(header, 1, length, out) == length &&
+         write_numbers(out, model->params, n) && write_numbers(out, model->m, n) && write_numbers(out, model->v, n) &&
+         write_numbers(out, numbers, N_RANDOM) && fflush(out) == 0 && fsync(fd) == 0;
+    int reason = errno;
+    if (out ? fclose(out) != 0 && ok : fd >= 0 && close(fd) != 0) {
+        ok = false;
+        reason = errno;
+    }
+    if (ok && rename(target->part, target->path) != 0) {
+        ok = false;
+        reason = errno;
+    }
+    if (!ok && fd >= 0) {
+        unlink(target->part);
+    }
+    unfinished = NULL;
+    free(header);
+    if (!ok) {
+        return fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
+    }
+    // The new name, too, is to outlast a power failure; where folders cannot be flushed, that is the best there is.
+    int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
+    reason = errno;
+    if (folder >= 0) {
+        close(folder);
+    }
+    return ok || fail(error, FAILED, "%s: its folder: %s", target->name, strerror(reason));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Long runs: the step's line, progress on a terminal, the log, a save now and then, an interrupt.
+ */
+#define LOOKS 0.05                 // seconds between two looks at the clock, and so between two drawings
+#define FLUSHES 0.25               // seconds that a row of the log may wait
+#define POINTS 256                 // of the loss curve, at most
+
+struct Run {
+    const Options *o;
+    const Model *model;
+    const Tokenizer *tokenizer;
+    const Random *random;
+    Target target;                 // name: NULL if nothing is to be saved
+    FILE *log;
+    bool lines, bar;               // a line for each step? a progress bar?
+    bool plain, color;             // ASCII alone? colors?
+    uint64_t first;                // steps that were done when the run began
+    uint64_t looked, next_look;    // steps at which the clock was, and will be, looked at
+    double began, last_look, last_flush;
+    double smooth, weight;         // running mean of the loss, and how much of it is there
+    uint64_t n_points;             // of the curve
+    struct { double sum, n; } curve[POINTS];
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// Columns of the terminal that can be written without a wrap, even if a ^C is shown behind them.
+static size_t terminal_columns(void)
+{
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return size.ws_col > 3 ? size.ws_col - 3u : 1;
+    }
+#endif
+    return 77;
+}
+
+// Whether the terminal shows more than ASCII, as far as the environment tells.
+static bool shows_unicode(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = "", *term = getenv("TERM");
+    for (size_t i = 0; !*locale && i < 3; i++) {
+        locale = getenv(names[i]) ? getenv(names[i]) : "";
+    }
+    bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
+    return utf8 && term && strcmp(term, "linux") != 0;
+}
+
+// The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
+static void set_up_progress(Run *run)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    struct stat out;
+    bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
+    run->bar = !run->o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    run->lines = !run->o->quiet && !(run->bar && isatty(STDOUT_FILENO));
+    run->plain = !shows_unicode();
+    run->color = !(no_color && *no_color);
+    run->first = run->model->steps_done;
+    uint64_t todo = run->o->steps - run->first;
+    run->n_points = todo < POINTS ? todo : POINTS;
+    run->looked = run->first;
+    run->next_look = run->first + 1;
+    run->began = run->last_look = run->last_flush = seconds();
+}
+
+static void add_to_curve(Run *run, uint64_t step, double loss)
+{
+    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->steps - run->first));
+    run->curve[i].sum += loss;
+    run->curve[i].n++;
+    run->smooth = 0.99 * run->smooth + 0.01 * loss;
+    run->weight = 0.99 * run->weight + 0.01;
+}
+
+// Seconds as people read them.
+static void time_text(double s, char *text, size_t room)
+{
+    unsigned long long t = s < 1e9 ? (unsigned long long)(s + 0.5) : 1000000000;
+    if (t < 3600) {
+        snprintf(text, room, "%llu:%02llu", t / 60, t % 60);
+    } else if (t < 100 * 3600) {
+        snprintf(text, room, "%llu:%02llu:%02llu", t / 3600, t / 60 % 60, t % 60);
+    } else {
+        snprintf(text, room, "%llu days", t / 86400);
+    }
+}
+
+// One line, whatever the width: the most important figures that fit, and a bar in what is left.
+static void draw_bar(const Run *run, uint64_t done, double now)
+{
+    const Options *o = run->o;
+    size_t columns = terminal_columns(), used = 0;
+    double rate = (double)(done - run->first) / (now > run->began ? now - run->began : 1e-9);
+    char parts[4][64], left[32];
+    time_text((double)(o->steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->steps);
+    snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
+    snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
+    snprintf(parts[3], sizeof parts[3], "%s left", left);
+    if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->steps);
+    }
+    static const size_t importance[] = {0, 1, 3, 2};
+    bool fits[4] = {false};
+    for (size_t k = 0; k < 4; k++) {
+        size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
+        fits[i] = used + length <= columns;
+        used += fits[i] ? length : 0;
+    }
+
+    // A bar's mark takes up to three bytes, and one or two colors are switched on and off.
+    char text[512], *at = text;
+    at += sprintf(at, "\r");
+    size_t cells = columns - used > 2 ? columns - used - 2 : 0;
+    cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
+    size_t full = (size_t)((double)done / (double)o->steps * (double)cells);
+    at += sprintf(at, "%s", cells && run->color ? "\033[36m" : "");
+    for (size_t i = 0; i < cells; i++) {
+        at += sprintf(at, "%s%s", i == full && run->color ? "\033[0;2m" : "",
+                      run->plain ? (i < full ? "#" : ".") : (i < full ? "\u2501" : "\u2500"));
+    }
+    at += sprintf(at, "%s", cells ? (run->color ? "\033[0m  " : "  ") : "");
+    for (size_t i = 0, n = 0; i < 4; i++) {
+        if (fits[i]) {
+            at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
+        }
+    }
+    at += sprintf(at, "\033[K");
+    fwrite(text, 1, (size_t)(at - text), stderr);
+}
+
+// The loss curve, six lines high: in Braille, which has two by four dots to a character, or in ASCII.
+static void draw_curve(const Run *run, double took)
+{
+    enum { ROWS = 6, WIDEST = 64 };
+    size_t columns = terminal_columns(), across = run->plain ? 1 : 2, up = run->plain ? 2 : 4;
+    if (columns < 16 || run->n_points < 2) {
+        return;
+    }
+    size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
+    width = width * across > run->n_points ? (run->n_points + across - 1) / across : width;
+    size_t n = width * across < run->n_points ? width * across : run->n_points;
+
+    // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
+    double mean[2 * WIDEST], y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0, count = 0;
+        for (size_t k = i * run->n_points / n; k < (i + 1) * run->n_points / n; k++) {
+            sum += run->curve[k].sum;
+            count += run->curve[k].n;
+        }
+        mean[i] = sum / count;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t reach = i < n / 40 ? i : n / 40, count = 0;
+        y[i] = 0;
+        for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) {
+            y[i] += mean[k];
+        }
+        y[i] /= (double)count;
+        low = y[i] < low ? y[i] : low;
+        high = y[i] > high ? y[i] : high;
+    }
+
+    // Bits of a Braille character, from the lower left dot up, then the right column; in ASCII, a low or a high dot.
+    static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
+    unsigned char cells[ROWS][WIDEST] = {{0}};
+    size_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
+        before = i ? before : level;
+        for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
+            if (k == level || (k != before && !run->plain)) {
+                cells[k / up][i / across] |= dots[i % across][k % up];
+            }
+        }
+        before = level;
+    }
+    char title[96];
+    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
+             (unsigned long long)(run->o->steps - run->first), took);
+    fprintf(stderr, "%.*s\n", (int)columns, title);
+    for (size_t row = ROWS; row-- > 0;) {
+        char label[32] = "";
+        if (row == ROWS - 1 || row == 0) {
+            snprintf(label, sizeof label, "%.2f", row ? high : low);
+        }
+        fprintf(stderr, "%7.7s %s%s", label, run->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
+                run->color ? "\033[36m" : "");
+        for (size_t i = 0; i < width; i++) {
+            char bytes[4];
+            unsigned char cell = cells[row][i];
+            if (run->plain || !cell) {
+                fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : cell == dots[0][1] ? '\'' : ':', stderr);
+            } else {
+                fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
+            }
+        }
+        fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
+    }
+    char first[32], last[32];
+    snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->steps);
+    int gap = (int)width - (int)strlen(first) - (int)strlen(last);
+    fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
+}
+
+static bool log_failed(const Run *run, Error *error)
+{
+    return fail(error, FAILED, "%s: %s", run->o->log, strerror(errno));
+}
+
+// The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
+// steps will be done again. A file that is not such a log is left alone.
+static bool open_log(Run *run, Error *error)
+{
+    struct stat info;
+    static const char heading[] = "step,loss,lr\n";
+    const char *name = run->o->log;
+    bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    run->log = fopen(name, old ? "r+" : "w");
+    if (!run->log) {
+        return log_failed(run, error);
+    }
+    if (!old) {
+        return fputs(heading, run->log) >= 0 || log_failed(run, error);
+    }
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n = getline(&line, &room, run->log);
+    bool ours = n > 0 && strcmp(line, heading) == 0;
+    off_t end = ours ? n : 0;
+    while (ours && (n = getline(&line, &room, run->log)) > 0 && line[n - 1] == '\n' &&
+           strtoull(line, NULL, 10) <= run->first) {
+        end += n;
+    }
+    free(line);
+    if (!ours) {
+        return fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
+    }
+    return (ftruncate(fileno(run->log), end) == 0 && fseeko(run->log, end, SEEK_SET) == 0) || log_failed(run, error);
+}
+
+// Now and then, the clock is looked at: so seldom that it costs nothing.
+static bool look_at_clock(Run *run, uint64_t done, Error *error)
+{
+    double now = seconds(), took = now - run->last_look + 1e-9;
+    double steps = (double)(done - run->looked), next = steps * LOOKS / took;
+    next = next < 2 * steps ? next : 2 * steps;
+    run->next_look = done + (next > 1 ? (uint64_t)next : 1);
+    run->looked = done;
+    run->last_look = now;
+    if (run->bar && now - run->began > LOOKS) {
+        draw_bar(run, done, now);
+    }
+    if (run->log && now - run->last_flush > FLUSHES) {
+        run->last_flush = now;
+        return fflush(run->log) == 0 || log_failed(run, error);
+    }
+    return true;
+}
+
+// The log is never behind the model file.
+static bool save_run(Run *run, Error *error)
+{
+    if (run->log && fflush(run->log) != 0) {
+        return log_failed(run, error);
+    }
+    return save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+}
+
+static bool stop_run(Run *run, Error *error)
+{
+    if (run->o->save && !save_run(run, error)) {
+        return false;
+    }
+    return fail(error, INTERRUPTED, "interrupted after step %llu of %llu; %s%s",
+                (unsigned long long)run->model->steps_done, (unsigned long long)run->o->steps,
+                run->o->save ? "saved in " : "not saved, as --save was not given", run->o->save ? run->o->save : "");
+}
+
+static bool after_step(Run *run, uint64_t step, double loss, Error *error)
+{
+    const Options *o = run->o;
+    uint64_t done = step + 1;
+    if (run->lines && !say(error, "step %4llu / %4llu | loss %.4f%c", (unsigned long long)done,
+                           (unsigned long long)o->steps, loss, o->recipe == RECIPE_LESSON ? '\n' : '\r')) {
+        return false;
+    }
+    if (run->log && fprintf(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
+                            learning_rate(o, step)) < 0) {
+        return log_failed(run, error);
+    }
+    if (run->bar) {
+        add_to_curve(run, step, loss);
+    }
+    if (done >= run->next_look && (run->bar || run->log) && !look_at_clock(run, done, error)) {
+        return false;
+    }
+    if (interrupted) {
+        return stop_run(run, error);
+    }
+    return !o->save_every || done % o->save_every || done == o->steps || save_run(run, error);
+}
+
+// Before the first step. What can be found wrong at once is found here, and not after an hour.
+static bool begin_run(Run *run, Error *error)
+{
+    set_up_progress(run);
+    if ((run->o->save && !find_target(&run->target, run->o->save, error)) ||
+        (run->o->log && !open_log(run, error))) {
+        return false;
+    }
+    handle_signals(true);
+    return true;
+}
+
+// After the last step; or, with ok false, after a failure or an interrupt.
+static bool end_run(Run *run, bool ok, Error *error)
+{
+    if (run->bar) {
+        fputs("\r\033[K", stderr);
+    }
+    double took = seconds() - run->began;
+    ok = ok && (!run->o->save || save_run(run, error));
+    ok = ok && (!interrupted || stop_run(run, error));
+    if (run->log && fclose(run->log) != 0 && ok) {
+        ok = log_failed(run, error);
+    }
+    if (run->bar && ok) {
+        draw_curve(run, took);
+    }
+    handle_signals(false);
+    free_target(&run->target);
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Commands.
+ */
+
+// The tokens of the prompt, into memory of the caller's.
+static bool read_prompt(const Options *o, const Tokenizer *tokenizer, size_t block_size, uint32_t **prompt,
+                        size_t *length, Error *error)
+{
+    const char *text = o->prompt ? o->prompt : "";
+    size_t n = strlen(text), used = 0;
+    *length = 0;
+    *prompt = malloc((n + 1) * sizeof **prompt);
+    uint32_t *token_of = *prompt ? token_table(tokenizer) : NULL;
+    if (!token_of) {
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        if (code < 0) {
+            free(token_of);
+            return fail(error, USAGE, "--prompt: not valid UTF-8");
+        }
+        if (!token_of[code]) {
+            free(token_of);
+            return fail(error, USAGE, "--prompt %s: the model does not know the character %.*s", text, (int)used,
+                        text + i);
+        }
+        (*prompt)[(*length)++] = token_of[code] - 1;
+    }
+    free(token_of);
+    if (*length >= block_size) {
+        return fail(error, USAGE, "--prompt %s: too long: it must leave room in the block of %zu", text, block_size);
+    }
+    return true;
+}
+
+// A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
+static uint64_t fingerprint(const Documents *all)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < all->n; i++) {
+        hash = (hash ^ all->docs[i].length) * 1099511628211u;
+        for (size_t k = 0; k < all->docs[i].length; k++) {
+            hash = (hash ^ all->docs[i].tokens[k]) * 1099511628211u;
+        }
+    }
+    return hash;
+}
+
+// The options of a resumed run: those that the file keeps, except where another value is given and may be.
+static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *error)
+{
+    if (checkpoint->missing[0]) {
+        return fail(error, FAILED, "%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
+    }
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        char ours[64], theirs[64];
+        option_text(&options[i], o, ours, sizeof ours);
+        option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
+        bool given = o->given >> i & 1;
+        if (given && options[i].kept && options[i].kept != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
+            return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
+        }
+        if (!given && options[i].kept && !set_option(o, &options[i], theirs, error)) {
+            return false;
+        }
+    }
+    return o->steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
+                                       (unsigned long long)o->steps, o->resume, (unsigned long long)o->step);
+}
+
+// A new model, or the one to go on with, and the documents as its tokens. What is random comes in the order of the
+// Python program: the documents' order, then the parameters.
+static bool prepare(Options *o, Documents *all, Tokenizer *tokenizer, Model *model, Random *random, Error *error)
+{
+    Checkpoint checkpoint = {0};
+    uint64_t print = o->save || o->resume ? fingerprint(all) : 0;
+    if (o->resume && (!load_model(o->resume, all->longest, model, tokenizer, &checkpoint, error) ||
+                      !resume_options(o, &checkpoint, error))) {
+        return false;
+    }
+    if (o->resume && o->fingerprint != print) {
+        return fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume);
+    }
+    o->fingerprint = print;
+    random_seed(random, o->seed);
+    shuffle(all, random);
+    if (o->resume) {
+        *random = checkpoint.random;
+        return encode_documents(all, all->n, tokenizer, data_name(o), error);
+    }
+    if (!tokenize(all, tokenizer)) {
+        return no_memory(error);
+    }
+    *model = sized_model(o, tokenizer->vocab_size);
+    if (!new_model(model, all->longest, false, error)) {
+        return false;
+    }
+    init_parameters(model, random, o->init_std, o->recipe == RECIPE_LESSON);
+    return true;
+}
+
+// The whole main job: documents, tokenizer, parameters, training, inference.
+static bool run_train(const Options *given, const char *argv0, Error *error)
+{
+    Options options_of_run = *given, *o = &options_of_run;
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Random random;
+    uint32_t *prompt = NULL;
+    size_t prompt_length = 0;
+
+    bool ok = read_documents(o, argv0, &all, error) && prepare(o, &all, &tokenizer, &model, &random, error) &&
+              read_prompt(o, &tokenizer, model.block_size, &prompt, &prompt_length, error);
+    if (ok) {
+        Run run = {.o = o, .model = &model, .tokenizer = &tokenizer, .random = &random};
+        ok = begin_run(&run, error) &&
+             say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,
+                 model.num_params) &&
+             train(&model, &tokenizer, &all, o, &run, error) &&
+             (all_finite(model.params, model.num_params) || fail(error, FAILED, "a parameter is no longer finite"));
+        ok = end_run(&run, ok, error);
+    }
+    ok = ok && say(error, "\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, true, error);
+
+    free(prompt);
+    free(tokenizer.uchars);
+    free(all.docs);
+    free(all.text);
+    free_model(&model);
+    return ok;
+}
+
+// Samples alone, from a model file. Where the file tells how training's random numbers stood at the end, and no other
+// seed is asked for, they go on from there: the names are those that training printed.
+static bool run_sample(const Options *o, const char *argv0, Error *error)
+{
+    (void)argv0;
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Checkpoint checkpoint = {0};
+    Random random;
+    uint32_t *prompt = NULL;
+    size_t prompt_length = 0;
+
+    bool ok = load_model(o->arguments[0], 0, &model, &tokenizer, &checkpoint, error) &&
+              read_prompt(o, &tokenizer, model.block_size, &prompt, &prompt_length, error);
+    random_seed(&random, o->seed);
+    if (checkpoint.has_random && (!was_given(o, FIELD(seed)) || o->seed == checkpoint.options.seed)) {
+        random = checkpoint.random;
+    }
+    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, false, error);
+
+    free(prompt);
+    free(tokenizer.uchars);
+    free_model(&model);
+    return ok;
+}
+
+// How surprised a saved model is by documents, token by token.
+static bool run_eval(const Options *o, const char *argv0, Error *error)
+{
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Checkpoint checkpoint = {0};
+    bool ok = read_documents(o, argv0, &all, error) &&
+              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
+    size_t n_docs = o->docs && o->docs < all.n ? (size_t)o->docs : all.n, n_tokens = 0;
+    double total = 0;
+    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
+    model.tape.recording = false;
+    for (size_t i = 0; ok && i < n_docs; i++) {
+        tape_drop(&model.tape);
+        size_t n = take_document(&model, &tokenizer, all.docs[i]);
+        total += *document_loss(&model, model.tokens, n) * (double)n;
+        n_tokens += n;
+    }
+    double loss = total / (double)n_tokens;
+    ok = ok && (isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]));
+    ok = ok && say(error, "docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
+                   n_tokens, loss, loss / log(2), exp(loss));
+
+    free(tokenizer.uchars);
+    free(all.docs);
+    free(all.text);
+    free_model(&model);
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Command line: one table of commands. All that a user can give is checked here.
+ */
+typedef struct Command {
+    const char *name, *arguments, *summary;
+    unsigned bit;                  // marks its options in the table of options
+    size_t least, most;            // how many arguments it takes
+    bool (*run)(const Options *o, const char *argv0, Error *error);
+} Command;
+
+static const Command commands[] = {
+    {"train", "[OPTION]...", "train, then print samples; the default", TRAIN, 0, 0, run_train},
+    {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
+    {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
 // The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
 static const Option *find_option(const Command *command, const char *argument, Error *error)
 {
@@ -1029,11 +2506,11 @@ static const Option *find_option(const Command *command, const char *argument, E
     const Option *found = NULL;
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
-            found = &options[i];
-            n_found++;
             if (options[i].name[length] == '\0') {
-                return found;
+                return &options[i];
             }
+            found = options[i].help ? &options[i] : found;
+            n_found += options[i].help != NULL;
         }
     }
     if (n_found != 1) {
@@ -1090,6 +2567,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
         if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value, error)) {
             return false;
         }
+        o->given |= (uint64_t)1 << (option - options);
     }
     return true;
 }
@@ -1117,7 +2595,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     }
     *o = recipes[o->recipe];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version) {
+    if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
         return error->status == DONE;
     }
     if (o->n_arguments < command->least) {
@@ -1126,29 +2604,25 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (o->temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
         o->temperature = 0;
     }
-    if (o->n_embd % o->n_head) {
+    if (o->save_every && !o->save) {
+        return fail(error, USAGE, "--save-every: needs --save FILE, too");
+    }
+    if (o->n_embd % o->n_head && !o->resume) {           // a resumed run takes its sizes from the file
         return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->n_embd,
                     (unsigned long long)o->n_head);
     }
     return true;
 }
 
-// An option's default in a recipe, as text.
-static void default_text(const Option *option, const Options *recipe, char *text, size_t room)
+// What an option's default is, in both recipes if they differ, " (1000; lesson: 500)"; nothing if its help tells it.
+static void default_text(const Option *option, char *text, size_t room)
 {
-    const char *field = (const char *)recipe + option->offset;
-    text[0] = '\0';
-    if (option->kind == NUMBER) {
-        snprintf(text, room, "%llu", (unsigned long long)*(const uint64_t *)field);
-    } else if (option->kind == REAL) {
-        snprintf(text, room, "%g", *(const double *)field);
-    } else if (option->kind == NAME) {
-        const char *names = option->argument;
-        for (int i = *(const int *)field; i > 0; i--) {
-            names += strcspn(names, "|") + 1;
-        }
-        snprintf(text, room, "%.*s", (int)strcspn(names, "|"), names);
-    }
+    char a[32], b[32];
+    option_text(option, &recipes[RECIPE_MICROGPT], a, sizeof a);
+    option_text(option, &recipes[RECIPE_LESSON], b, sizeof b);
+    bool differ = strcmp(a, b) != 0 && option->offset != FIELD(recipe);
+    bool none = !*a || strstr(option->help, "(default: ");
+    snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
 }
 
 static bool print_help(const Command *command, Error *error)
@@ -1162,21 +2636,90 @@ static bool print_help(const Command *command, Error *error)
     ok = ok && say(error, "\nOptions of %s:\n", command->name);
     for (size_t i = 0; ok && i < N_OPTIONS; i++) {
         const Option *option = &options[i];
-        char left[64], letter[8] = "    ", a[32], b[32];
-        if (!(option->commands & command->bit)) {
+        char left[64], letter[8] = "    ", value[80];
+        if (!(option->commands & command->bit) || !option->help) {
             continue;
         }
         if (option->letter) {
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         }
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
-        default_text(option, &recipes[RECIPE_MICROGPT], a, sizeof a);
-        default_text(option, &recipes[RECIPE_LESSON], b, sizeof b);
-        bool differ = strcmp(a, b) != 0 && option->offset != FIELD(recipe);
-        ok = say(error, "  %-31s %s%s%s%s%s%s\n", left, option->help, *a ? " (" : "", a,
-                 differ ? "; lesson: " : "", differ ? b : "", *a ? ")" : "");
+        default_text(option, value, sizeof value);
+        ok = say(error, "  %-31s %s%s\n", left, option->help, value);
     }
     return ok;
+}
+
+// A text in the language of manual pages, where a minus is \- and a line must not begin with a dot or a quote.
+static bool say_roff(Error *error, const char *text)
+{
+    bool ok = true;
+    for (; ok && *text; text++) {
+        ok = *text == '-' ? say(error, "\\-") : *text == '\\' ? say(error, "\\e") : say(error, "%c", *text);
+    }
+    return ok;
+}
+
+// The manual page, from the two tables.
+static bool print_manual(Error *error)
+{
+    bool ok = say(error, ".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
+                         "microgpt \\- train a small GPT on lines of text, and sample from it\n"
+                         ".SH SYNOPSIS\n", VERSION);
+    for (size_t i = 0; ok && i < N_COMMANDS; i++) {
+        ok = say(error, "%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
+                 commands[i].arguments);
+    }
+    ok = ok && say(error, "%s",
+        ".SH DESCRIPTION\n"
+        "Without arguments, microgpt learns from the names that it comes with and prints twenty new ones.\n"
+        "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
+        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n");
+    for (size_t c = 0; ok && c < N_COMMANDS; c++) {
+        ok = say(error, ".SH OPTIONS OF %s\nmicrogpt %s: ", commands[c].name, commands[c].name) &&
+             say_roff(error, commands[c].summary) && say(error, ".\n");
+        for (size_t i = 0; ok && i < N_OPTIONS; i++) {
+            const Option *option = &options[i];
+            char value[80];
+            if (!(option->commands & commands[c].bit) || !option->help) {
+                continue;
+            }
+            default_text(option, value, sizeof value);
+            ok = say(error, ".TP\n") && (!option->letter || say(error, ".BR \\-%c , \" \"", option->letter)) &&
+                 say(error, option->letter ? " \\fB\\-\\-" : "\\fB\\-\\-") && say_roff(error, option->name) &&
+                 say(error, "\\fR \\fI") && say_roff(error, option->argument ? option->argument : "") &&
+                 say(error, "\\fR\n") && say_roff(error, option->help) && say_roff(error, value) && say(error, "\n");
+        }
+    }
+    return ok && say(error, "%s",
+        ".SH MODEL FILES\n"
+        "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
+        "It is written beside its final name, flushed to disk and then renamed, so that it is always whole.\n"
+        "What a resume needs stands in it under names that begin with train.\\&\n"
+        ".PP\n"
+        "A resumed run takes its options from the file.\n"
+        "Steps, lr, beta1, beta2 and schedule may be given anew, and hold from there on; the schedule is then over\n"
+        "the new number of steps.\n"
+        "The others, if they are given, must be what they were, and the documents must be the same.\n"
+        ".SH SIGNALS\n"
+        "On SIGINT or SIGTERM training ends after the current step, and the model is saved if \\-\\-save was given.\n"
+        "A second signal ends it at once and leaves the last saved file as it is.\n"
+        ".SH ENVIRONMENT\n"
+        ".TP\n.B NO_COLOR\nif it is set and not empty, progress has no colors.\n"
+        ".TP\n.B TERM\ndumb: no progress.\n"
+        ".TP\n.BR LC_ALL \", \" LC_CTYPE \", \" LANG\n"
+        "if the first of them that is set does not name UTF\\-8, progress is in ASCII.\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n.B 0\ndone\n"
+        ".TP\n.B 1\nthe work failed: a file, the data, a loss that is not finite, a full disk, no memory\n"
+        ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 130\ninterrupted\n"
+        ".SH EXAMPLES\n"
+        ".EX\n"
+        "microgpt \\-\\-steps 20000 \\-\\-save names.safetensors \\-\\-save\\-every 1000\n"
+        "microgpt \\-\\-resume names.safetensors \\-\\-save names.safetensors\n"
+        "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
+        "microgpt eval names.safetensors \\-\\-data names.txt\n"
+        ".EE\n");
 }
 
 #ifndef MICROGPT_NO_MAIN
@@ -1185,7 +2728,10 @@ int main(int argc, char **argv)
     Options o;
     Error error = {0};
     bool ok = parse_command_line(&o, argc, argv, &error);
-    if (ok && o.help) {
+    signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
+    if (ok && o.manual) {
+        ok = print_manual(&error);
+    } else if (ok && o.help) {
         ok = print_help(o.command, &error);
     } else if (ok && o.version) {
         ok = say(&error, "microgpt %s\n", VERSION);

@@ -162,7 +162,8 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     }
     int counter = open_counter();
     double counted = read_counter(counter), start = now();
-    if (!train(&model, &tokenizer, &all, &o, error)) {
+    Run run = {.o = &o};            // no lines, no bar, nothing to save
+    if (!train(&model, &tokenizer, &all, &o, &run, error)) {
         return false;
     }
     double seconds = now() - start, n_steps = (double)steps;

@@ -14,14 +14,14 @@ typedef struct {
     Tokenizer tokenizer;
     Model model;
     Random random;
-} Run;
+} Trial;
 
-static bool start_run(Run *run, int recipe, bool atomic)
+static bool start_run(Trial *run, int recipe, bool atomic)
 {
     Error error = {0};
     Options o = recipes[recipe];
     o.data = "data/names.txt";
-    *run = (Run){.o = o};
+    *run = (Trial){.o = o};
     run->model = (Model){.n_layer = (size_t)o.n_layer, .n_embd = (size_t)o.n_embd, .n_head = (size_t)o.n_head,
                          .head_dim = (size_t)(o.n_embd / o.n_head), .block_size = (size_t)o.block_size,
                          .activation = o.activation};
@@ -42,7 +42,7 @@ static bool start_run(Run *run, int recipe, bool atomic)
     return true;
 }
 
-static void end_run(Run *run)
+static void end_trial(Trial *run)
 {
     free(run->tokenizer.uchars);
     free(run->all.docs);
@@ -51,7 +51,7 @@ static void end_run(Run *run)
 }
 
 // The loss of a step, with the gradients of all parameters.
-static double forward_backward(Run *run, uint64_t step)
+static double forward_backward(Trial *run, uint64_t step)
 {
     Model *model = &run->model;
     tape_drop(&model->tape);
@@ -61,7 +61,7 @@ static double forward_backward(Run *run, uint64_t step)
     return *loss;
 }
 
-static void update(Run *run, uint64_t step)
+static void update(Trial *run, uint64_t step)
 {
     Model *model = &run->model;
     adam(model->params, grad(&model->tape, model->params), model->m, model->v, model->num_params, step,
@@ -88,7 +88,7 @@ static void compare(const char *recipe, const char *kind, const double *seen, si
 
 static void test_reference(int recipe, const char *name)
 {
-    Run run;
+    Trial run;
     if (!start_run(&run, recipe, false)) {
         return;
     }
@@ -103,13 +103,13 @@ static void test_reference(int recipe, const char *name)
     }
     compare(name, "losses", losses, run.o.steps, 1e-12);
     free(losses);
-    end_run(&run);
+    end_trial(&run);
 }
 
 // The whole model fused and atomic, side by side: every gradient of the first step, and every loss.
 static void test_both_ways(int recipe, const char *name)
 {
-    Run fused, atomic;
+    Trial fused, atomic;
     char what[100], text[128] = "";
     if (!start_run(&fused, recipe, false) || !start_run(&atomic, recipe, true)) {
         return;
@@ -134,18 +134,18 @@ static void test_both_ways(int recipe, const char *name)
     if (ok) {
         check(true, "%s, fused and atomic: all %llu losses", name, (unsigned long long)fused.o.steps);
     }
-    end_run(&fused);
-    end_run(&atomic);
+    end_trial(&fused);
+    end_trial(&atomic);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Models of other sizes, on documents of random tokens.
  */
-static bool small_model(Run *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
+static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
                         int activation, size_t longest, bool atomic)
 {
     Error error = {0};
-    *run = (Run){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
+    *run = (Trial){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
                            .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
                  .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
     random_seed(&run->random, 11);
@@ -158,18 +158,18 @@ static bool small_model(Run *run, size_t n_layer, size_t n_embd, size_t n_head, 
 }
 
 // A document that is as long as any: what the program would put into model->tokens.
-static size_t any_document(Run *run, size_t length)
+static size_t any_document(Trial *run, size_t length)
 {
     uint32_t *tokens = calloc(length + 1, sizeof *tokens);
     for (size_t i = 0; i < length && tokens; i++) {
         tokens[i] = (uint32_t)random_below(&run->random, run->model.vocab_size) % (uint32_t)run->tokenizer.BOS;
     }
-    size_t n = take_document(&run->model, &run->tokenizer, (Document){tokens, length});
+    size_t n = take_document(&run->model, &run->tokenizer, (Document){tokens, length, 1});
     free(tokens);
     return n;
 }
 
-static double loss_at(Run *run, size_t n)
+static double loss_at(Trial *run, size_t n)
 {
     tape_drop(&run->model.tape);
     run->model.tape.recording = false;
@@ -179,7 +179,7 @@ static double loss_at(Run *run, size_t n)
 }
 
 // The derivative by a parameter as differences of losses give it, to the fourth order.
-static double difference(Run *run, size_t n, double *p)
+static double difference(Trial *run, size_t n, double *p)
 {
     const double h = 1e-4, was = *p;
     double f[4];
@@ -193,7 +193,7 @@ static double difference(Run *run, size_t n, double *p)
 
 static void test_numerically(size_t n_layer, size_t n_embd, size_t n_head, size_t vocab_size, int activation)
 {
-    Run run;
+    Trial run;
     char what[120];
     double expected[16], seen[16];
     if (!small_model(&run, n_layer, n_embd, n_head, 9, vocab_size, activation, 7, false)) {
@@ -232,7 +232,7 @@ static void test_numerically(size_t n_layer, size_t n_embd, size_t n_head, size_
               n_embd, n_head, vocab_size, activation == RELU2 ? "relu2" : "relu");
     }
     free(gradients);
-    end_run(&run);
+    end_trial(&run);
 }
 
 // What is at work, for when the engine finds no room and aborts.
@@ -250,7 +250,7 @@ static void on_abort(int signal_number)
 static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size, size_t longest,
                    bool atomic, double *loss)
 {
-    Run run;
+    Trial run;
     snprintf(at_work, sizeof at_work, "%s, %zu layers of %zu in %zu heads, block %zu, %zu tokens, documents of %zu",
              atomic ? "atomic" : "fused", n_layer, n_embd, n_head, block_size, vocab_size, longest);
     if (!small_model(&run, n_layer, n_embd, n_head, block_size, vocab_size, RELU2, longest, atomic)) {
@@ -267,7 +267,7 @@ static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_si
     tape_mark(tape);
     tape->recording = false;
     sample(&run.model, &run.tokenizer, &run.random, 1e3, NULL, 0);
-    end_run(&run);
+    end_trial(&run);
     return used;
 }
 
@@ -301,11 +301,11 @@ static void test_room(void)
 // What does not fit is an error, found before any memory is taken.
 static void test_no_room(void)
 {
-    Run run;
+    Trial run;
     Error error = {0};
     static const size_t sizes[][4] = {{1, 1048576, 1, 16}, {1048576, 4096, 1, 16}, {1048576, 1048576, 1048576, 1048576}};
     for (size_t i = 0; i < 3; i++) {
-        run = (Run){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
+        run = (Trial){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
                               .block_size = sizes[i][3], .vocab_size = 27}};
         error = (Error){0};
         bool ok = new_model(&run.model, 1000, i == 1, &error);

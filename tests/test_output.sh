@@ -30,7 +30,7 @@ microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/
 prints "the recipe last" "$T/expected" --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --recipe lesson
 prints "the recipe in the middle" "$T/expected" --lr 0.02 --steps 5 --recipe lesson --temperature 0.9 --samples 3
 prints "--name=value" "$T/expected" --steps=5 --recipe=lesson --samples=3 --lr=0.02 --temperature=0.9
-prints "beginnings of names" "$T/expected" --st 5 --sa 3 --r lesson --l 0.02 --t=0.9
+prints "beginnings of names" "$T/expected" --st 5 --sam 3 --rec lesson --lr 0.02 --t=0.9
 prints "an option given twice: the last one counts" "$T/expected" --steps 7 --recipe microgpt --lr 1 --samples 3 \
     --recipe lesson --lr 0.02 --temperature 0.9 --steps 5
 prints "train, then --" "$T/expected" train --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --

@@ -20,7 +20,7 @@ static void check_row(const char *seed, const char *row, char *figures)
     Document docs[MOST];
     Documents all = {.docs = docs, .n = n};
     for (size_t i = 0; i < n; i++) {
-        docs[i] = (Document){NULL, i};
+        docs[i] = (Document){NULL, i, 0};
     }
     bool is_shuffle = strncmp(row, "shuffle", 7) == 0, known = true;
     if (is_shuffle) {
