@@ -58,6 +58,11 @@ data/makemore.txt:
 	sum=$$($(SHA256) $@.part) && if [ "$${sum%% *}" = $(MAKEMORE_SHA) ]; then mv $@.part $@; \
 	else echo "$(MAKEMORE_URL): not the file expected: sha256 $${sum%% *}" >&2; exit 1; fi
 
+# How many heads are best: trains with 1 to 16 of them and compares on names held out.
+.PHONY: sweep
+sweep: microgpt
+	sh tests/sweep
+
 # What make made.
 .PHONY: clean
 clean:

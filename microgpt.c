@@ -70,7 +70,7 @@ typedef struct {
     uint64_t steps, seed, n_layer, n_embd, n_head, block_size, samples, save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
     double lr, beta1, beta2, init_std, temperature;
-    bool quiet, help, version, manual;
+    bool quiet, tsv, help, version, manual;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -821,7 +821,7 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4 };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
@@ -848,10 +848,13 @@ typedef struct {
 #define BETA_MOST 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN | EVAL, TEXT, NOT_KEPT, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_KEPT, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
      "only the first N documents (default: all)"},
+    {"docs", "N", 0, HEADS, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+     "only the first N documents (default: 1000)"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_KEPT, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
      "sets the defaults of the other options"},
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, COUNT_MOST, "training steps, one document each"},
@@ -2291,39 +2294,309 @@ static bool end_run(Run *run, bool ok, Error *error)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * What the heads see. Attention is read off the tape: every weighted sum there is one head at one position, and its
+ * first operand is the weights, one for each position that was looked at.
+ */
+typedef struct {
+    double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
+    double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
+    double loss;                                 // of the model without this head
+} HeadView;
+
+// The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
+static const Line *next_look(const Tape *tape, size_t *line)
+{
+    while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) {
+        ++*line;
+    }
+    return *line < tape->n_lines ? &tape->lines[(*line)++] : NULL;
+}
+
+// The mean loss over the tokens of the first n documents, of which there are *n_tokens. Unless `views` is NULL, it takes
+// what each head looked at.
+static double mean_loss(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs,
+                        size_t *n_tokens, HeadView *views)
+{
+    Tape *tape = &model->tape;
+    double sum = 0;
+    size_t n_heads = model->n_layer * model->n_head;
+    *n_tokens = 0;
+    tape->recording = views;
+    for (size_t i = 0; i < n_docs; i++) {
+        tape_drop(tape);
+        size_t n = take_document(model, tokenizer, all->docs[i]);
+        sum += *document_loss(model, model->tokens, n) * (double)n;
+        *n_tokens += n;
+        const Line *look;
+        for (size_t line = tape->first_line, k = 0; views && (look = next_look(tape, &line)); k++) {
+            HeadView *view = &views[k % n_heads];
+            size_t query = k / n_heads;
+            for (size_t key = 0; key <= query; key++) {
+                double weight = look->a[key];
+                double *share = key == query ? &view->self : key + 1 == query ? &view->previous
+                              : key == 0 ? &view->first : &view->elsewhere;
+                *share += weight;
+                view->entropy -= weight > 0 ? weight * log2(weight) : 0;
+            }
+        }
+    }
+    double tokens = (double)*n_tokens;
+    for (size_t k = 0; views && k < n_heads; k++) {
+        views[k].self /= tokens;
+        views[k].previous /= tokens;
+        views[k].first /= tokens;
+        views[k].elsewhere /= tokens;
+        views[k].entropy /= tokens;
+    }
+    return sum / tokens;
+}
+
+// The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
+// the same as setting the slice to zero.
+static double loss_without(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs, size_t layer,
+                           size_t head, double *kept)
+{
+    Matrix *wo = model->layers[layer].attn_wo;
+    memcpy(kept, wo->data, wo->rows * wo->cols * sizeof *kept);
+    for (size_t row = 0; row < wo->rows; row++) {
+        memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *kept);
+    }
+    size_t n_tokens;
+    double loss = mean_loss(model, tokenizer, all, n_docs, &n_tokens, NULL);
+    memcpy(wo->data, kept, wo->rows * wo->cols * sizeof *kept);
+    return loss;
+}
+
+// How the views are drawn: in colours, with block characters, or with digits.
+typedef enum { DIGITS, BLOCKS, COLOURS } Paint;
+
+typedef struct {
+    size_t width;                // columns there are
+    Paint paint;
+} Screen;
+
+static Screen screen_of_output(void)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
+    bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
+    unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
+    Screen screen = {width > 0 && width < 10000 ? (size_t)width : 80,
+                     dumb ? DIGITS : terminal && term && !(no_color && *no_color) ? COLOURS : BLOCKS};
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col) {
+        screen.width = size.ws_col;
+    }
+#endif
+    return screen;
+}
+
+// How many columns of a terminal a character takes.
+static int columns_of(uint32_t c)
+{
+    static const struct { uint32_t from, to; int columns; } ranges[] = {
+        {0x0300, 0x036f, 0}, {0x200b, 0x200f, 0}, {0xfe00, 0xfe0f, 0}, {0x1100, 0x115f, 2}, {0x2e80, 0xa4cf, 2},
+        {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2}, {0xfe30, 0xfe6f, 2}, {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2},
+        {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (c >= ranges[i].from && c <= ranges[i].to) {
+            return ranges[i].columns;
+        }
+    }
+    return 1;
+}
+
+// The character of position i, in so many columns; ^ is the start token, and white space is made visible.
+static bool say_label(Error *error, const Model *model, const Tokenizer *tokenizer, size_t i, int width)
+{
+    uint32_t code = i ? tokenizer->uchars[model->tokens[i]] : '^';
+    code = is_space(code) || code < ' ' ? 0x2423 : code;
+    char bytes[5] = {0};
+    encode_utf8(code, bytes);
+    int left = (width - columns_of(code)) / 2, right = width - columns_of(code) - left;
+    return say(error, "%*s%s%*s", left > 0 ? left : 0, "", bytes, right > 0 ? right : 0, "");
+}
+
+// One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
+static bool say_cell(Error *error, Screen screen, double weight, bool strongest, int width)
+{
+    static const char *const blocks[] = {" ", "░", "▒", "▓", "█"};
+    static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
+    char text[16];
+    if (strongest && width > 1) {
+        snprintf(text, sizeof text, weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
+    } else if (screen.paint == BLOCKS) {
+        const char *block = blocks[weight < 0.05 ? 0 : weight < 0.25 ? 1 : weight < 0.5 ? 2 : weight < 0.75 ? 3 : 4];
+        snprintf(text, sizeof text, "%s%s%s", block, width > 1 ? block : "", width > 1 ? block : "");
+    } else if (screen.paint == DIGITS) {
+        snprintf(text, sizeof text, width > 1 ? " %c " : "%c", weight < 0.05 ? '.' : "0123456789"[(int)(9.99 * weight)]);
+    } else {
+        snprintf(text, sizeof text, "%*s", width, "");
+    }
+    if (screen.paint != COLOURS) {
+        return say(error, "%s", text);
+    }
+    int shade = (int)(weight * 10 + 0.5);
+    return say(error, "\033[48;5;%d;38;5;%dm%s\033[0m", ramp[shade], shade > 5 ? 16 : 255, text);
+}
+
+// The maps of the n positions that were just run, as many side by side as fit.
+static bool draw_maps(Model *model, const Tokenizer *tokenizer, size_t n, Screen screen, Error *error)
+{
+    const Tape *tape = &model->tape;
+    size_t n_heads = model->n_layer * model->n_head, cell = 2 + 3 * n <= screen.width ? 3 : 1;
+    size_t one = 2 + cell * n + (cell == 1 ? 5 : 0), gap = 3;
+    one = one < 16 ? 16 : one;                                     // room for the title
+    size_t abreast = (screen.width + gap) / (one + gap);
+    abreast = abreast < 1 ? 1 : abreast;
+    const double **weights = malloc(n_heads * n * sizeof *weights);   // [position][layer][head]
+    if (!weights) {
+        return no_memory(error);
+    }
+    const Line *look;
+    for (size_t line = tape->first_line, k = 0; k < n_heads * n && (look = next_look(tape, &line)); k++) {
+        weights[k] = look->a;
+    }
+    bool ok = true;
+    for (size_t from = 0; ok && from < n_heads; from += abreast) {
+        size_t to = from + abreast < n_heads ? from + abreast : n_heads;
+        for (size_t h = from; ok && h < to; h++) {
+            char title[64];
+            snprintf(title, sizeof title, "layer %zu head %zu", h / model->n_head, h % model->n_head);
+            ok = say(error, h + 1 < to ? "%-*s" : "%.0d%s", h + 1 < to ? (int)(one + gap) : 0, title);
+        }
+        for (size_t row = 0; ok && row <= n; row++) {              // row 0: the labels of the columns
+            ok = say(error, "\n");
+            for (size_t h = from; ok && h < to; h++) {
+                const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
+                size_t strongest = 0, used = 2 + cell * (row ? row : n);
+                for (size_t key = 1; key < row; key++) {
+                    strongest = w[key] > w[strongest] ? key : strongest;
+                }
+                ok = row ? say_label(error, model, tokenizer, row - 1, 1) && say(error, " ") : say(error, "  ");
+                for (size_t key = 0; ok && key < (row ? row : n); key++) {
+                    ok = row ? say_cell(error, screen, w[key], key == strongest, (int)cell)
+                             : say_label(error, model, tokenizer, key, (int)cell);
+                }
+                if (ok && row && cell == 1) {
+                    ok = say(error, "%*s %3.0f%%", (int)(n - row), "", 100 * w[strongest]);
+                    used = 2 + n + 5;
+                }
+                if (ok && h + 1 < to) {
+                    ok = say(error, "%*s", (int)(one + gap - used), "");
+                }
+            }
+        }
+        ok = ok && say(error, to < n_heads ? "\n\n" : "\n");
+    }
+    free(weights);
+    return ok;
+}
+
+static bool say_map_values(const Model *model, size_t n, Error *error)
+{
+    const Tape *tape = &model->tape;
+    size_t n_heads = model->n_layer * model->n_head;
+    bool ok = say(error, "layer\thead\tquery\tkey\tweight\n");
+    for (size_t h = 0; ok && h < n_heads; h++) {
+        const Line *look;
+        for (size_t line = tape->first_line, k = 0; ok && k < n_heads * n && (look = next_look(tape, &line)); k++) {
+            for (size_t key = 0; ok && k % n_heads == h && key <= k / n_heads; key++) {
+                ok = say(error, "%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, k / n_heads, key,
+                         look->a[key]);
+            }
+        }
+    }
+    return ok;
+}
+
+// One row a head; on a narrow screen, two lines a head.
+static bool say_views(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
+{
+    size_t n_heads = model->n_layer * model->n_head;
+    bool wide = screen.width >= 78;
+    double most = 0;
+    for (size_t h = 0; h < n_heads; h++) {
+        most = fmax(most, fabs(views[h].loss - loss));
+    }
+    bool ok = !wide || say(error, "layer head   itself  before   first  elsewhere  entropy  loss without  change\n");
+    for (size_t h = 0; ok && h < n_heads; h++) {
+        HeadView v = views[h];
+        double change = v.loss - loss;
+        char bar[40] = "";
+        for (int i = 0; most > 0 && i < (int)(8 * fabs(change) / most + 0.5); i++) {
+            strcat(bar, screen.paint == DIGITS ? "#" : "█");
+        }
+        ok = say(error, wide ? "%5zu %4zu %6.1f %% %5.1f %% %5.1f %% %8.1f %% %8.2f %13.4f %+8.4f %s\n"
+                             : "layer %zu head %zu\n  itself %.0f%% before %.0f%% first %.0f%% else %.0f%%\n"
+                               "  bits %.2f, without %.4f %+.4f %s\n",
+                 h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
+                 100 * v.elsewhere, v.entropy, v.loss, change, bar);
+    }
+    return ok && say(error, "\nThe loss with all heads: %.4f\n", loss);
+}
+
+// What stands out, in words, and only if the numbers carry it.
+static bool say_findings(const Model *model, const HeadView *views, double loss, Error *error)
+{
+    bool ok = true;
+    for (size_t h = 0; ok && h < model->n_layer * model->n_head; h++) {
+        HeadView v = views[h];
+        double change = v.loss - loss;
+        char name[64];
+        snprintf(name, sizeof name, "Layer %zu head %zu", h / model->n_head, h % model->n_head);
+        const struct { bool carried; const char *text; double figure; } findings[] = {
+            {v.previous > 0.5, "looks back one character more than half of the time", 100 * v.previous},
+            {v.self > 0.5, "looks at its own position more than half of the time", 100 * v.self},
+            {v.first > 0.5, "looks at the first position more than half of the time", 100 * v.first},
+        };
+        for (size_t i = 0; ok && i < 3; i++) {
+            ok = !findings[i].carried || say(error, "%s %s (%.0f %%).\n", name, findings[i].text, findings[i].figure);
+        }
+        if (ok && fabs(change) < 0.005) {
+            ok = say(error, "%s hardly matters: without it the loss changes by %+.4f.\n", name, change);
+        } else if (ok && change < 0) {
+            ok = say(error, "%s is in the way: without it the loss is lower, by %.4f.\n", name, -change);
+        }
+    }
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
-// The tokens of the prompt, into memory of the caller's.
-static bool read_prompt(const Options *o, const Tokenizer *tokenizer, size_t block_size, uint32_t **prompt,
-                        size_t *length, Error *error)
+// The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
+// token before them they must fit the block.
+static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
+                      uint32_t **tokens, size_t *length, Error *error)
 {
-    const char *text = o->prompt ? o->prompt : "";
     size_t n = strlen(text), used = 0;
     *length = 0;
-    *prompt = malloc((n + 1) * sizeof **prompt);
-    uint32_t *token_of = *prompt ? token_table(tokenizer) : NULL;
+    *tokens = malloc((n + 1) * sizeof **tokens);
+    uint32_t *token_of = *tokens ? token_table(tokenizer) : NULL;
     if (!token_of) {
         return no_memory(error);
     }
-    for (size_t i = 0; i < n; i += used) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         if (code < 0) {
-            free(token_of);
-            return fail(error, USAGE, "--prompt: not valid UTF-8");
+            ok = fail(error, USAGE, "%s: not valid UTF-8", what);
+        } else if (!token_of[code]) {
+            ok = fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
+                      text + i);
+        } else {
+            (*tokens)[(*length)++] = token_of[code] - 1;
         }
-        if (!token_of[code]) {
-            free(token_of);
-            return fail(error, USAGE, "--prompt %s: the model does not know the character %.*s", text, (int)used,
-                        text + i);
-        }
-        (*prompt)[(*length)++] = token_of[code] - 1;
     }
     free(token_of);
-    if (*length >= block_size) {
-        return fail(error, USAGE, "--prompt %s: too long: it must leave room in the block of %zu", text, block_size);
+    if (ok && *length >= block_size) {
+        ok = fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
+                  block_size - 1);
     }
-    return true;
+    return ok;
 }
 
 // A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
@@ -2404,7 +2677,8 @@ static bool run_train(const Options *given, const char *argv0, Error *error)
     size_t prompt_length = 0;
 
     bool ok = read_documents(o, argv0, &all, error) && prepare(o, &all, &tokenizer, &model, &random, error) &&
-              read_prompt(o, &tokenizer, model.block_size, &prompt, &prompt_length, error);
+              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
+                        &prompt_length, error);
     if (ok) {
         Run run = {.o = o, .model = &model, .tokenizer = &tokenizer, .random = &random};
         ok = begin_run(&run, error) &&
@@ -2438,7 +2712,8 @@ static bool run_sample(const Options *o, const char *argv0, Error *error)
     size_t prompt_length = 0;
 
     bool ok = load_model(o->arguments[0], 0, &model, &tokenizer, &checkpoint, error) &&
-              read_prompt(o, &tokenizer, model.block_size, &prompt, &prompt_length, error);
+              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
+                        &prompt_length, error);
     random_seed(&random, o->seed);
     if (checkpoint.has_random && (!was_given(o, FIELD(seed)) || o->seed == checkpoint.options.seed)) {
         random = checkpoint.random;
@@ -2461,16 +2736,8 @@ static bool run_eval(const Options *o, const char *argv0, Error *error)
     bool ok = read_documents(o, argv0, &all, error) &&
               load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
     size_t n_docs = o->docs && o->docs < all.n ? (size_t)o->docs : all.n, n_tokens = 0;
-    double total = 0;
     ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
-    model.tape.recording = false;
-    for (size_t i = 0; ok && i < n_docs; i++) {
-        tape_drop(&model.tape);
-        size_t n = take_document(&model, &tokenizer, all.docs[i]);
-        total += *document_loss(&model, model.tokens, n) * (double)n;
-        n_tokens += n;
-    }
-    double loss = total / (double)n_tokens;
+    double loss = ok ? mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, NULL) : 0;
     ok = ok && (isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]));
     ok = ok && say(error, "docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
                    n_tokens, loss, loss / log(2), exp(loss));
@@ -2480,6 +2747,84 @@ static bool run_eval(const Options *o, const char *argv0, Error *error)
     free(all.text);
     free_model(&model);
     return ok;
+}
+
+// `heads MODEL WORD`: the maps of one word.
+static bool show_word(const Options *o, Error *error)
+{
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Checkpoint checkpoint = {0};
+    uint32_t *word = NULL;
+    size_t length = 0;
+    const char *text = o->arguments[1];
+    bool ok = load_model(o->arguments[0], strlen(text), &model, &tokenizer, &checkpoint, error) &&
+              read_text("the word", text, &tokenizer, model.block_size, &word, &length, error);
+    if (ok) {
+        size_t n = length + 1;
+        take_document(&model, &tokenizer, (Document){word, length});
+        new_cache(&model, n);
+        for (size_t pos_id = 0; pos_id < n; pos_id++) {
+            gpt(&model, model.tokens[pos_id], pos_id, model.keys, model.values);
+        }
+        ok = o->tsv ? say_map_values(&model, n, error) : draw_maps(&model, &tokenizer, n, screen_of_output(), error);
+    }
+    free(word);
+    free(tokenizer.uchars);
+    free_model(&model);
+    return ok;
+}
+
+// `heads MODEL`: what every head does over a file of documents.
+static bool show_heads(const Options *o, const char *argv0, Error *error)
+{
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Checkpoint checkpoint = {0};
+    HeadView *views = NULL;
+    double *kept = NULL, loss = 0;
+    size_t n_heads = 0, n_tokens = 0;
+    bool ok = read_documents(o, argv0, &all, error) &&
+              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
+    size_t n_docs = o->docs ? (size_t)o->docs : 1000;
+    n_docs = n_docs < all.n ? n_docs : all.n;
+    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
+    if (ok) {
+        n_heads = model.n_layer * model.n_head;
+        views = calloc(n_heads, sizeof *views);
+        kept = malloc(model.n_embd * model.n_embd * sizeof *kept);
+        ok = (views && kept) || no_memory(error);
+    }
+    if (ok) {
+        loss = mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, views);
+        for (size_t h = 0; h < n_heads; h++) {
+            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, h / model.n_head, h % model.n_head, kept);
+        }
+        ok = isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]);
+    }
+    if (ok && o->tsv) {
+        ok = say(error, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
+        for (size_t h = 0; ok && h < n_heads; h++) {
+            HeadView v = views[h];
+            ok = say(error, "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model.n_head,
+                     h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
+        }
+    } else if (ok) {
+        ok = say_views(&model, views, loss, screen_of_output(), error) && say_findings(&model, views, loss, error);
+    }
+    free(views);
+    free(kept);
+    free(tokenizer.uchars);
+    free(all.docs);
+    free(all.text);
+    free_model(&model);
+    return ok;
+}
+
+static bool run_heads(const Options *o, const char *argv0, Error *error)
+{
+    return o->n_arguments == 2 ? show_word(o, error) : show_heads(o, argv0, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2496,6 +2841,7 @@ static const Command commands[] = {
     {"train", "[OPTION]...", "train, then print samples; the default", TRAIN, 0, 0, run_train},
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
+    {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2, run_heads},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
