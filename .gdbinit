@@ -6,22 +6,7 @@ set pagination off
 set print frame-arguments scalars
 
 define views
-  echo doc                        the document, its tokens, and what is to be predicted\n
-  echo vec NAME [POS]             a vector with data and gradient; vec alone lists the names\n
-  echo around OP [POS]            vectors before and after rmsnorm, wq, wo, residual, fc1, softmax ...\n
-  echo head H [POS]               one head's slice of q, and of each k and v\n
-  echo cache [POS]                the cache of keys and values, or one position of it\n
-  echo attn H [POS]               one head's logits and weights beside their characters\n
-  echo lands H [POS]              where a head's output lands in x_attn\n
-  echo top5 [POS]                 the five likeliest next characters\n
-  echo param NAME ROW COL         a parameter: value, gradient, Adam's m and v\n
-  echo moves NAME ROW COL         how Adam moves it; ask after: break adam\n
-  echo explain VALUE              what made a value, from what, and who used it\n
-  echo users VALUE                who used a value, with local derivatives\n
-  echo look EXPR [N]              N values from a pointer: data, gradient, name\n
-  echo tape                       the tape, counted by operation\n
-  echo layer L, digits N          which layer to show, how many digits\n
-  echo A VALUE is NAME I [POS], a parameter NAME ROW COL, v123, or C: &logits[5]. help COMMAND says more.\n
+  call show_views()
 end
 document views
 The list of the commands that show the model.

@@ -1,8 +1,6 @@
 # The guided walk of `make tour`: one training step and one sampled name. .gdbinit has been read before this file.
 # A stop runs to its place, shows the line of the source, says what happens there, and shows the numbers of this run.
 
-set print frame-arguments none
-set print address off
 set $stop = 0
 set $stops = 18
 
@@ -14,14 +12,13 @@ define arrive
 end
 
 define where_we_are
-  printf "\n==== %d of %d ", $stop, $stops
+  printf "\n==== %d of %d ====\n", $stop, $stops
+  set print frame-arguments presence
+  set print address off
   frame
+  set print address on
+  set print frame-arguments scalars
   echo \n
-end
-
-# Let the line that is shown do its work.
-define work
-  frame function gpt
 end
 
 # Leave the function that we arrived in, and end the line that called it.
@@ -33,7 +30,9 @@ end
 
 # Enter goes on. Anything else is a command: it is run, and the walk waits until `go`.
 define ask
-  shell line=; if [ -t 0 ] && [ -t 1 ]; then printf '\n[Enter: go on; or any command, then go; q: quit] '; IFS= read -r line || line=q; fi; if [ "$line" ]; then printf 'set $walking = 0\n%s\n' "$line"; fi >tests/build/tour-answer
+  shell line=; if [ -t 0 ] && [ -t 1 ]; then \
+    printf '\n[Enter: go on; or any command, then go; q: quit] '; IFS= read -r line || line=q; fi; \
+    if [ "$line" ]; then printf 'set $walking = 0\n%s\n' "$line"; fi >tests/build/tour-answer
   source tests/build/tour-answer
 end
 
@@ -201,7 +200,8 @@ define stop_15
 end
 
 define stop_16
-  pipe -d @ tbreak mul_backward if l->a == watched.model->layers[0].attn_wo->data + 3 * watched.model->n_embd + 5 @ cat >/dev/null
+  set $param = watched.model->layers[0].attn_wo->data + 3 * watched.model->n_embd + 5
+  pipe -d @ tbreak mul_backward if l->a == $param @ cat >/dev/null
   pipe -d @ continue @ cat >/dev/null
   where_we_are
   echo Backward, through one multiplication. The tape is read from its end. This line made out = a * b, with a the\n
@@ -221,7 +221,7 @@ define stop_17
   echo Adam. Every parameter now has its gradient: what each use of it added up. Adam keeps a running mean of the\n
   echo gradients, m, and of their squares, v, and moves the parameter against m, in steps of about the learning\n
   echo rate whatever the gradient's size.\n\n
-  frame 0
+  pipe -d @ frame 0 @ cat >/dev/null
   users layer0.attn_wo 3 5
   moves layer0.attn_wo 3 5
   work
@@ -237,7 +237,15 @@ define stop_18
   echo Sampling. The trained model starts from BOS alone. Its logits are divided by the temperature, softmax makes\n
   echo probabilities of them, and one token is drawn; it is the next input. So a name grows until BOS is drawn.\n\n
   top5
+  echo \nThree characters later:\n\n
+  set $drawn = 0
+  while $drawn < 3
+    pipe -d @ tbreak random_choice @ cat >/dev/null
+    pipe -d @ continue @ cat >/dev/null
+    set $drawn = $drawn + 1
+  end
   attn 0
+  top5
   pipe -d @ tbreak say_tokens @ cat >/dev/null
   pipe -d @ continue @ cat >/dev/null
   echo \nThe name:\n

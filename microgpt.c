@@ -1103,9 +1103,9 @@ static bool name_value(const double *value, char name[96])
             return true;
         }
     }
-    for (size_t i = 0; i < places.n; i++) {
+    for (size_t i = places.n; i-- > 0;) {          // of a slice and its whole, the whole comes later
         const Place *p = &places.all[i];
-        if (value >= p->at && value < p->at + p->n && strcmp(p->name, "head_out") != 0) {
+        if (value >= p->at && value < p->at + p->n) {
             char layer[24] = "", head[24] = "", index[24] = "";
             if (p->layer != NONE && model->n_layer > 1) {
                 snprintf(layer, sizeof layer, "layer%d.", p->layer);
@@ -1197,15 +1197,10 @@ int is_value_name(const char *name)
     return name[0] == 'v' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-// A number in its column, or the place of one that is not known.
+// A number in its column, and the column's heading.
 static void number(double x)
 {
     print(" %*.*g", watched.digits + 7, watched.digits, x);
-}
-
-static void no_number(void)
-{
-    print(" %*s", watched.digits + 7, "-");
 }
 
 static void heading(const char *text)
@@ -1227,13 +1222,20 @@ static bool gradients_known(void)
     return *grad(tape, target) != 0 && *grad(tape, target) == 1 / *target * *grad(tape, logarithm);
 }
 
-static void gradient(double *value, bool known)
+// A value, and its gradient if there is one; the headings of the two.
+static void data_and_grad(double *value, bool known)
 {
-    const Tape *tape = &watched.model->tape;
-    if (known || value < tape->data + watched.model->num_params) {
-        number(*grad(tape, value));
-    } else {
-        no_number();
+    number(*value);
+    if (known) {
+        number(*grad(&watched.model->tape, value));
+    }
+}
+
+static void headings(const char *data, bool known)
+{
+    heading(data);
+    if (known) {
+        heading("grad");
     }
 }
 
@@ -1257,7 +1259,34 @@ static void element_label(const Place *p, size_t i)
     print("\n");
 }
 
-/* The views. */
+// The list that a debugger begins with: the commands of .gdbinit and .lldbinit.
+void show_views(void)
+{
+    static const char *const views[][2] = {
+        {"doc", "the document, its tokens, and what is to be predicted"},
+        {"vec NAME [POS]", "a vector with data and gradient; vec alone lists the names"},
+        {"around OP [POS]", "vectors before and after rmsnorm, wq, wo, residual, fc1, softmax ..."},
+        {"head H [POS]", "one head's slice of q, and of each k and v"},
+        {"cache [POS]", "the cache of keys and values, or one position of it"},
+        {"attn H [POS]", "one head's logits and weights beside their characters"},
+        {"lands H [POS]", "where a head's output lands in x_attn"},
+        {"top5 [POS]", "the five likeliest next characters"},
+        {"param NAME ROW COL", "a parameter: value, gradient, Adam's m and v"},
+        {"moves NAME ROW COL", "how Adam moves it; to be asked where adam() begins"},
+        {"explain VALUE", "what made a value, from what, and who used it"},
+        {"users VALUE", "who used a value, with local derivatives"},
+        {"look EXPR [N]", "N values from a pointer on: data, gradient, name"},
+        {"tape", "the tape, counted by operation"},
+        {"layer L", "which layer to show; at first 0"},
+        {"digits N", "how many digits to show; at first 6"},
+        {"views", "this list; help COMMAND says more"},
+    };
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        print("  %-20s %s\n", views[i][0], views[i][1]);
+    }
+    print("POS is a position; without it, the latest. VALUE is  logits 5 [POS],  layer0.attn_wo 3 5,  loss,  v123\n"
+          "(a value that has no name), or C without spaces, like  &logits[5].\n");
+}
 
 // The document in work, or the sample, and its tokens.
 void show_document(void)
@@ -1269,7 +1298,11 @@ void show_document(void)
     size_t n = 1;
     if (sampling()) {
         n = (size_t)(places.position + 1);
-        print("The sample so far, as gpt() has seen it:\n  position  token\n");
+        print("The sample so far, as gpt() has seen it: ");
+        for (size_t i = 1; i < n; i++) {
+            print("%s", token_text(token_at((int)i)));
+        }
+        print("\n  position  token\n");
         for (size_t i = 0; i < n; i++) {
             print("  %8zu  %5zu  %s\n", i, token_at((int)i), token_text(token_at((int)i)));
         }
@@ -1323,13 +1356,11 @@ void show_vector(const char *name, int position)
         print(" at position %d (%s)", p->position, token_text(token_at(p->position)));
     }
     print("\n    i");
-    heading("data");
-    heading("grad");
+    headings("data", known);
     print("\n");
     for (size_t i = 0; i < p->n; i++) {
         print("  %3zu", i);
-        number(p->at[i]);
-        gradient(p->at + i, known);
+        data_and_grad(p->at + i, known);
         element_label(p, i);
     }
 }
@@ -1346,8 +1377,7 @@ void show_values(double *x, size_t n)
             print("This is no value of the tape: a value is a pointer to its data, like logits or &logits[5].\n");
             return;
         }
-        number(x[i]);
-        gradient(x + i, known);
+        data_and_grad(x + i, known);
         print("  %s\n", value_name(x + i));
     }
 }
@@ -1365,34 +1395,32 @@ void show_around(const char *operation, int position)
     size_t n_pairs = sizeof pairs / sizeof pairs[0], n_known = 0, n_shown = 0;
     bool known = survey() && gradients_known();
     for (size_t k = 0; watched.model && k < n_pairs; k++) {
-        if (strcmp(pairs[k][0], operation) != 0) {
-            continue;
-        }
-        n_known++;
         const Place *after = find_place(pairs[k][2], position);
-        const Place *before = after ? find_place(pairs[k][1], after->position) : NULL;
-        if (!before) {
+        if (strcmp(pairs[k][0], operation) == 0) {
+            n_known++;
+            position = position == LATEST && after ? after->position : position;
+        }
+    }
+    for (size_t k = 0; n_known && k < n_pairs; k++) {
+        const Place *before = find_place(pairs[k][1], position), *after = find_place(pairs[k][2], position);
+        if (strcmp(pairs[k][0], operation) != 0 || !before || !after) {
             continue;
         }
         n_shown++;
-        print("%s at position %d (%s): before, %s; after, %s\n    i", operation, before->position,
-              token_text(token_at(before->position)), before->name, after->name);
-        heading("before");
-        heading("grad");
-        heading("after");
-        heading("grad");
+        print("%s at position %d (%s): before, %s; after, %s\n    i", operation, position,
+              token_text(token_at(position)), before->name, after->name);
+        headings("before", known);
+        headings("after", known);
         print("\n");
         for (size_t i = 0; i < before->n || i < after->n; i++) {
             print("  %3zu", i);
-            for (int side = 0; side < 2; side++) {
-                const Place *p = side ? after : before;
-                if (i < p->n) {
-                    number(p->at[i]);
-                    gradient(p->at + i, known);
-                } else {
-                    heading("");
-                    heading("");
-                }
+            if (i < before->n) {
+                data_and_grad(before->at + i, known);
+            } else {
+                headings("", known);
+            }
+            if (i < after->n) {
+                data_and_grad(after->at + i, known);
             }
             print("\n");
         }
@@ -1400,8 +1428,9 @@ void show_around(const char *operation, int position)
     if (watched.model && !n_known) {
         print("%s: not one of", operation);
         for (size_t k = 0; k < n_pairs; k++) {
-            print("%s%s", k && strcmp(pairs[k][0], pairs[k - 1][0]) == 0 ? "" : " ",
-                  k && strcmp(pairs[k][0], pairs[k - 1][0]) == 0 ? "" : pairs[k][0]);
+            if (k == 0 || strcmp(pairs[k][0], pairs[k - 1][0]) != 0) {
+                print(" %s", pairs[k][0]);
+            }
         }
         print(".\n");
     } else if (watched.model && !n_shown) {
@@ -1473,17 +1502,13 @@ void show_cache(int position)
         return;
     }
     print("position %d (%s)\n    i", position, token_text(token_at(position)));
-    heading("key");
-    heading("grad");
-    heading("value");
-    heading("grad");
+    headings("key", known);
+    headings("value", known);
     print("\n");
     for (size_t i = 0; i < k->n; i++) {
         print("  %3zu", i);
-        number(k->at[i]);
-        gradient(k->at + i, known);
-        number(v->at[i]);
-        gradient(v->at + i, known);
+        data_and_grad(k->at + i, known);
+        data_and_grad(v->at + i, known);
         print("  head %zu\n", i / watched.model->head_dim);
     }
 }
@@ -1536,8 +1561,7 @@ void show_landing(int head, int position)
     print("\n");
     for (size_t i = 0; i < out->n; i++) {
         print("  head %d: head_out[%zu] is x_attn[%td]", head, i, out->at + i - first->at);
-        number(out->at[i]);
-        gradient(out->at + i, known);
+        data_and_grad(out->at + i, known);
         print("\n");
     }
 }
@@ -1715,7 +1739,11 @@ static void print_users(double *value, size_t most)
     if (n > most) {
         print("  and %zu more\n", n - most);
     }
-    print("  used by %zu line%s of the tape", n, n == 1 ? "" : "s");
+    if (n == 0) {
+        print("  not used yet");
+    } else {
+        print("  used by %zu line%s of the tape", n, n == 1 ? "" : "s");
+    }
     if (known && n) {
         print("; the sum is its gradient: %.*g", watched.digits, sum);
     }
@@ -1731,10 +1759,11 @@ void show_users_at(double *value)
     }
 }
 
-// The products that a value is the sum of, in the order in which they were added.
+// The products that a value is the sum of, or a multiple of the sum of, in the order in which they were added.
 static void print_sum(const Line *l)
 {
     size_t n = 1;
+    l = l->op == OP_TIMES && !has_name(l->a) && maker(l->a) ? maker(l->a) : l;
     const Line *first = l;
     for (; first && first->op == OP_ADD && (first == l || !has_name(first->out)); n++) {
         first = maker(first->a);
@@ -1742,7 +1771,7 @@ static void print_sum(const Line *l)
     if (n < 3 || !first || first->op != OP_MUL) {
         return;
     }
-    print("  it is the last of %zu additions, which sum up %zu products:\n", n - 1, n);
+    print("  %s is the last of %zu additions, which sum up %zu products:\n", value_name(l->out), n - 1, n);
     for (const Line *k = first; k <= l; k++) {
         if (k->op == OP_MUL) {
             print("   ");
@@ -1771,8 +1800,10 @@ void show_value(double *value)
     const Line *l = maker(value);
     print("%s\n  data", value_name(value));
     number(*value);
-    print("\n  grad");
-    gradient(value, gradients_known());
+    if (gradients_known()) {
+        print("\n  grad");
+        number(*grad(&watched.model->tape, value));
+    }
     print("\n");
     if (!l) {
         print("  no operation made it: it is a %s\n",
