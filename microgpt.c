@@ -1864,7 +1864,8 @@ void show_layer(int layer)
     if (survey() && layer >= 0 && (size_t)layer < watched.model->n_layer) {
         watched.layer = layer;
     } else if (watched.model) {
-        print("There are %zu layers, counted from 0.\n", watched.model->n_layer);
+        print("Layers are counted from 0, and there %s %zu.\n", watched.model->n_layer == 1 ? "is" : "are",
+              watched.model->n_layer);
     }
 }
 
