@@ -1536,7 +1536,8 @@ void show_attention(int head, int position)
         print("  %3zu  %-4s ", t, token_text(token_at((int)t)));
         number(logits->at[t]);
         number(weights->at[t]);
-        print("  %.*s\n", (int)(weights->at[t] * 40 + 0.5), "########################################");
+        int width = weights->at[t] > 0 ? (int)(weights->at[t] * 40 + 0.5) : 0;
+        print("  %.*s\n", width, "########################################");
     }
 }
 
@@ -1602,11 +1603,21 @@ void show_top(int position)
     }
 }
 
+static double *find_parameter(const char *name, int row, int column)
+{
+    double *p = find_value(name, row, column);
+    if (p && p >= watched.model->params + watched.model->num_params) {
+        print("%s is no parameter.\n", name);
+        return NULL;
+    }
+    return p;
+}
+
 // One parameter, with what Adam remembers of it.
 void show_parameter(const char *name, int row, int column)
 {
-    double *p = survey() ? find_value(name, row, column) : NULL;
-    if (!p || p >= watched.model->params + watched.model->num_params) {
+    double *p = survey() ? find_parameter(name, row, column) : NULL;
+    if (!p) {
         return;
     }
     size_t k = (size_t)(p - watched.model->params);
@@ -1625,8 +1636,8 @@ void show_parameter(const char *name, int row, int column)
 // How Adam is about to move one parameter: to be asked where adam() begins, with its arguments.
 void show_adam(const char *name, int row, int column, size_t step, double lr, double beta1, double beta2, double eps)
 {
-    double *p = survey() ? find_value(name, row, column) : NULL;
-    if (!p || p >= watched.model->params + watched.model->num_params) {
+    double *p = survey() ? find_parameter(name, row, column) : NULL;
+    if (!p) {
         return;
     }
     size_t k = (size_t)(p - watched.model->params);

@@ -26,7 +26,10 @@ near()
         if (n == 0 || n != m) { print m " numbers instead of " n; exit }
         for (i = 1; i <= n; i++) {
             d = a[i] - b[i]
-            if (b[i] !~ /^[-+.0-9e]+$/ || d > 1e-12 || d < -1e-12) { print "number " i ": " b[i] " instead of " a[i]; exit }
+            if (b[i] !~ /^[-+.0-9e]+$/ || d > 1e-12 || d < -1e-12) {
+                print "number " i ": " b[i] " instead of " a[i]
+                exit
+            }
         }
         print "equal" }')
     if [ "$seen" = equal ]; then ok "$1"; else not_ok "$1" "the engine's numbers" "$seen"; fi
@@ -92,14 +95,16 @@ done
 for task in $(sed -n 's/.*"preLaunchTask": "\([^"]*\)".*/\1/p' .vscode/launch.json); do
     has "launch.json: there is a task $task" "\"label\": \"$task\"" .vscode/tasks.json
 done
-same "launch.json starts the debug build" 2 "$(grep -c '"program": "${workspaceFolder}/microgpt-debug"' .vscode/launch.json)"
+same "launch.json starts the debug build" 2 \
+     "$(grep -c '"program": "${workspaceFolder}/microgpt-debug"' .vscode/launch.json)"
 
 # --- gdb.
 
 if ! command -v gdb >/dev/null 2>&1; then
     skip "twelve questions to gdb, and the tour" "no gdb"
     have_gdb=
-elif ! gdb -nx -q -batch -ex 'break main' -ex run -ex 'print 6*7' ./microgpt-debug 2>&1 </dev/null | grep -q '= 42'; then
+elif ! gdb -nx -q -batch -ex 'break main' -ex run -ex 'print 6*7' ./microgpt-debug 2>&1 </dev/null |
+        grep -q '= 42'; then
     skip "twelve questions to gdb, and the tour" "gdb cannot run a program here"
     have_gdb=
 else
@@ -181,8 +186,8 @@ EOF
          "$(part param | awk '$1 == "gradient" { print $2 }')"
     near "9. and as the Python program has it" -0.0036072376622873804 \
          "$(part param | awk '$1 == "gradient" { print $2 }')"
-    same "10. the operations that used it" "0 1 2 3 4 5 6" \
-         "$(echo $(part users | sed -n 's/.* = layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]*\), a part of x_wo\[3\].*/\1/p'))"
+    use='layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]*\), a part of x_wo\[3\]'
+    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.* = $use.*/\1/p"))"
     near "10. their local derivatives are x_attn[5] at each position" \
          "$(for p in 0 1 2 3 4 5 6; do figure head_out:1:0:$p | rows 2; done)" \
          "$(part users | sed -n 's/^ *local derivative \([^,]*\),.*/\1/p')"
@@ -258,6 +263,7 @@ attn 0 99
 cache 99
 param layer0.attn_wo 3 16
 param nonsense 0 0
+param logits 5 0
 explain logits 27
 look &model->n_embd
 layer 1
@@ -322,7 +328,8 @@ EOF
     part wrong >"$T/wrong"
     for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: not one of rmsnorm wq' \
         'There are 4 heads' 'attn_logits at position 99' 'k at position 99' '16 rows and 16 columns' \
-        'logits has 27 elements' 'no value of the tape' 'Layers are counted from 0, and there is 1'; do
+        'logits is no parameter' 'logits has 27 elements' 'no value of the tape' \
+        'Layers are counted from 0, and there is 1'; do
         has "a wrong question is answered in words: $text" "$text" "$T/wrong"
     done
     part help >"$T/help"
@@ -357,7 +364,17 @@ echo @wo\n
 around wo 2
 echo @name\n
 explain layer1.x_wo 0 2
+echo @head\n
+head 1 2
+echo @lands\n
+lands 1 2
+echo @top\n
+top5 2
 EOF
+    near "layer 1, head 1 2" "$(figure attn_wq:1:2 | rows 5,8)" \
+         "$(part head | awk '$1 == "q_h" { print $4, $5, $6, $7 }')"
+    near "layer 1, lands 1 2" "$(figure head_out:1:1:2)" "$(part lands | awk '$1 == "head" { print $6 }')"
+    near "top5 2" "$(figure top_prob:2)" "$(part top | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
     near "vec layer1.q 2" "$(figure attn_wq:1:2)" "$(part q | columns 2)"
     near "layer 1, attn 2 3" "$(figure attn_weights:2:1:3)" "$(part attn | columns 4)"
     near "layer 1, around wo 2" "$(figure around_attn_wo:1:2)" "$(part wo | columns '2 4')"
@@ -379,19 +396,31 @@ EOF
     has "and the way leads on to the loss" "loss" "$T/act"
 
     # What people type.
-    printf 'doc\nbreak gpt if pos_id == 3\ncontinue\nquit\n' | make -s debug >"$T/session" 2>&1
+    printf '%s\n' doc 'break gpt if pos_id == 3' continue 'attn 0 2' finish top5 'explain logits 5' \
+        'call show_attention(0, 3)' quit | make -s debug >"$T/session" 2>&1
     has "make debug stops in train_step" "train_step (model=" "$T/session"
     has "make debug lists the commands" "views                this list" "$T/session"
     has "make debug takes commands" "The document: myliah" "$T/session"
     has "make debug: the next stop" "pos_id=3" "$T/session"
+    has "make debug: attn 0 2" "head 0 at position 2 (y) looks at" "$T/session"
+    has "make debug: top5 after finish" "after position 3 (l), the likeliest next" "$T/session"
+    has "make debug: explain logits 5" "lm_head[5][0] * x_out[0] at 3" "$T/session"
+    has "make debug: a function can be called" "head 0 at position 3 (l) looks at" "$T/session"
     printf 'doc\nquit\n' | make -s debug ARGS='--recipe lesson' >"$T/session" 2>&1
     has "make debug ARGS=..." "The document: myliah" "$T/session"
 
     # The editor stops at the same place as make debug.
-    sed -n 's/.*{ "text": "\(.*\)" }.*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$(pwd)|" >"$T/editor"
+    sed -n 's/.*{ "text": "\(.*\)" }.*/\1/p' .vscode/launch.json |
+        sed "s|\${workspaceFolder}|$(pwd)|" >"$T/editor"
     gdb -nx -q -batch -x "$T/editor" -ex run -ex doc ./microgpt-debug >"$T/session" 2>&1 </dev/null
     has "launch.json, gdb: stops in train_step" "train_step (model=" "$T/session"
     has "launch.json, gdb: knows the commands" "The document: myliah" "$T/session"
+
+    # Other editors: a gdb of their own, which is told to read the commands.
+    printf 'source .gdbinit\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "source .gdbinit, then begin" "The document: myliah" "$T/session"
+    printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x .gdbinit -ex begin ./microgpt-debug >"$T/session" 2>&1
+    has "gdb -i=mi, as Emacs starts it" "The document: myliah" "$T/session"
 
     # The walk, unattended and with a learner.
     make -s tour >"$T/tour" 2>&1 </dev/null
@@ -399,14 +428,15 @@ EOF
     same "with all stops" "$(seq 18)" "$(sed -n 's/^==== \([0-9]*\) of 18 ====$/\1/p' "$T/tour")"
     same "each with its line of the source" 18 "$(grep -A 2 '^==== ' "$T/tour" | grep -c '^[0-9][0-9]*.')"
     "$T/debugger_figures" data/names.txt 1 16 4 >"$T/figures"
-    near "its last loss is the engine's" "$(figure loss)" "$(sed -n 's/^ *loss \([0-9.]*\)$/\1/p' "$T/tour" | tail -n 1)"
-    near "and the Python program's first" 3.487362926026387 \
-         "$(sed -n 's/^ *loss \([0-9.]*\)$/\1/p' "$T/tour" | tail -n 1)"
+    last_loss=$(sed -n 's/^ *loss \([0-9.]*\)$/\1/p' "$T/tour" | tail -n 1)
+    near "its last loss is the engine's" "$(figure loss)" "$last_loss"
+    near "and the Python program's first" 3.487362926026387 "$last_loss"
     has "its name is the program's first sample" "as gpt() has seen it: $(./microgpt | sed -n 's/^sample  1: //p')" \
         "$T/tour"
     same "no stop went wrong" 0 "$(grep -ci 'error\|undefined\|no symbol\|not being run\|none yet' "$T/tour")"
     if command -v script >/dev/null 2>&1 && script -qec true "$T/typed" </dev/null >/dev/null 2>&1; then
-        printf '%s\n' '' 'print pos_id' 'info locals' go q | TERM=dumb script -qec 'make -s tour' "$T/typed" >/dev/null 2>&1
+        printf '%s\n' '' 'print pos_id' 'info locals' go q |
+            TERM=dumb script -qec 'make -s tour' "$T/typed" >/dev/null 2>&1
         tr -d '\r' <"$T/typed" >"$T/typed.txt"
         same "with a terminal, Enter goes on and go goes back to the walk" "1 2 3" \
              "$(echo $(sed -n 's/^==== \([0-9]*\) of 18 ====$/\1/p' "$T/typed.txt"))"
@@ -414,6 +444,31 @@ EOF
     else
         skip "the walk with a terminal" "no script(1)"
     fi
+fi
+
+# --- What README.md shows is what there is.
+
+if [ -r README.md ] && grep -q '^## Step through it' README.md; then
+    awk '/^## / { on = $0 == "## Step through it" } on' README.md >"$T/readme"
+    grep '^| 1[23][0-9] |' "$T/readme" | sed 's/.*| `\(.*\)` |$/\1/' >"$T/lines"
+    same "README: the lesson's lines 123 to 133" "$(seq 123 133)" "$(sed -n 's/^| \(1[23][0-9]\) |.*/\1/p' "$T/readme")"
+    missing=$(while IFS= read -r line; do grep -qF -e "$line" microgpt.c || echo "$line"; done <"$T/lines")
+    same "README: and ours beside them are in microgpt.c" "" "$missing"
+    for name in doc vec around head cache attn lands top5 param moves explain users look tape layer digits views; do
+        has "README: the table has $name" "| \`$name" "$T/readme"
+    done
+    if [ "$have_gdb" ]; then
+        # line numbers of the source may differ
+        plain() { sed 's/:[0-9]*$//; s/^[0-9][0-9]*.    /    /' "$1"; }
+        plain "$T/tour" >"$T/tour.plain"
+        plain "$T/readme" | awk '/^==== / { on = 1 } /^```/ { on = 0 } on' >"$T/shown"
+        missing=$(while IFS= read -r line; do
+            grep -qxF -e "$line" "$T/tour.plain" || echo "$line"; done <"$T/shown")
+        if [ -s "$T/shown" ]; then same "README: the walk looks as it is shown" "" "$missing"; else
+            not_ok "README: the walk looks as it is shown" "stops of the walk" "none"; fi
+    fi
+else
+    skip "README: what it shows of stepping" "no such section"
 fi
 
 # --- lldb.
