@@ -20,6 +20,29 @@ microgpt: microgpt.c autograd.c autograd.h
 run: microgpt
 	./microgpt
 
+# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
+DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+
+microgpt-debug: microgpt.c autograd.c autograd.h tests/views.c
+	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
+
+# In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
+GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit off' -x .gdbinit
+
+.PHONY: debug
+debug: microgpt-debug
+	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
+	elif command -v lldb >/dev/null; then \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n train_step" -o run -o views -- ./microgpt-debug $(ARGS); \
+	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
+
+# A walk through one training step and one sampled name, in gdb. Without a terminal, the whole walk at once.
+.PHONY: tour
+tour: microgpt-debug
+	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
+	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
+	$(GDB) $$batch -x .tour.gdb --args ./microgpt-debug --quiet --samples 1
+
 # All tests; the last line counts them.
 .PHONY: test
 test: microgpt
@@ -66,4 +89,4 @@ sweep: microgpt
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt microgpt.1 tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 tests/build

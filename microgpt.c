@@ -7,7 +7,7 @@
  *
  * and it stands on autograd.h, which is the page to read before it. What surrounds the algorithm comes after it:
  *
- *   random numbers, reading documents, memory, options, model files, long runs, commands, command line
+ *   random numbers, reading documents, memory, options, model files, long runs, the heads, commands, command line
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
@@ -343,23 +343,31 @@ static double learning_rate(const Options *o, uint64_t step)
     return o->schedule == COSINE ? o->lr * 0.5 * (1 + cos(3.141592653589793 * done)) : o->lr * (1 - done);
 }
 
+// One step, on the n predictions in model->tokens: forward, backward, and a small move of every parameter. Returns the
+// loss.
+static double train_step(Model *model, size_t n, uint64_t step, const Options *o)
+{
+    Tape *tape = &model->tape;
+    tape_drop(tape);
+    double *loss = document_loss(model, model->tokens, n);
+    backward(tape, loss);
+    adam(model->params, grad(tape, model->params), model->m, model->v, model->num_params, step,
+         learning_rate(o, step), o->beta1, o->beta2, EPS_ADAM);
+    return *loss;
+}
+
 static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all, const Options *o, Run *run,
                   Error *error)
 {
-    Tape *tape = &model->tape;
     for (uint64_t step = model->steps_done; step < o->steps; step++) {
-        tape_drop(tape);
         size_t n = take_document(model, tokenizer, all->docs[step % all->n]);
-        double *loss = document_loss(model, model->tokens, n);
-        if (!isfinite(*loss)) {
+        double loss = train_step(model, n, step, o);
+        if (!isfinite(loss)) {
             return fail(error, FAILED, "step %llu: the loss is not finite (%g); a smaller --lr may help",
-                        (unsigned long long)step + 1, *loss);
+                        (unsigned long long)step + 1, loss);
         }
-        backward(tape, loss);
-        adam(model->params, grad(tape, model->params), model->m, model->v, model->num_params, step,
-             learning_rate(o, step), o->beta1, o->beta2, EPS_ADAM);
         model->steps_done = step + 1;
-        if (!after_step(run, step, *loss, error)) {
+        if (!after_step(run, step, loss, error)) {
             return false;
         }
     }
@@ -411,7 +419,7 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
     tape_drop(tape);
     new_cache(model, model->block_size);
     tape_mark(tape);                       // the cache is used again for every sample
-    tape->recording = false;               // nothing will be differentiated
+    tape->recording = tape->atomic;        // nothing will be differentiated, but atoms are there to be looked at
     for (uint64_t i = 0; i < o->samples; i++) {
         size_t length = sample(model, tokenizer, random, o->temperature, prompt, prompt_length);
         if (length == SIZE_MAX) {
@@ -791,7 +799,7 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
     double params = (2 * V + B) * E + 12 * L * E * E;
     double step = values_needed(model, P, false, atomic), sampling = values_needed(model, B, true, atomic);
     double values = params + (step > sampling ? step : sampling);
-    double lines = atomic ? step : P * (8 + L * (14 + 3 * (double)model->n_head)) + 8;
+    double lines = atomic ? values : P * (8 + L * (14 + 3 * (double)model->n_head)) + 8;
     double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + params * 2 * sizeof(double) + 4 * B;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double memory = pages > 0 && page > 0 ? (double)pages * (double)page : 1e300;
@@ -817,6 +825,18 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
     lay_out_parameters(model);
     return true;
 }
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that stands
+ * still. In other builds there is nothing of it.
+ */
+#ifdef MICROGPT_DEBUG
+enum { ATOMIC = true };
+#include "tests/views.c"
+#else
+enum { ATOMIC = false };
+#define watch(model, tokenizer) ((void)0)
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
@@ -1626,7 +1646,7 @@ static bool read_model(FILE *file, Header *header, size_t longest, Model *model,
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, longest, false, error)) {
+    if (!new_model(model, longest, ATOMIC, error)) {
         return false;
     }
     model->steps_done = o->step;
@@ -2658,7 +2678,7 @@ static bool prepare(Options *o, Documents *all, Tokenizer *tokenizer, Model *mod
         return no_memory(error);
     }
     *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, all->longest, false, error)) {
+    if (!new_model(model, all->longest, ATOMIC, error)) {
         return false;
     }
     init_parameters(model, random, o->init_std, o->recipe == RECIPE_LESSON);
@@ -2680,6 +2700,7 @@ static bool run_train(const Options *given, const char *argv0, Error *error)
               read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
                         &prompt_length, error);
     if (ok) {
+        watch(&model, &tokenizer);
         Run run = {.o = o, .model = &model, .tokenizer = &tokenizer, .random = &random};
         ok = begin_run(&run, error) &&
              say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,

@@ -1,0 +1,206 @@
+# Commands for stepping through microgpt-debug: `make debug` reads this file. Each calls a function of microgpt.c
+# ("Views for the debugger"). POS is a position; without it, the one that gpt() was called for last.
+
+set confirm off
+set pagination off
+set print frame-arguments scalars
+
+define views
+  call show_views()
+end
+document views
+The list of the commands that show the model.
+end
+
+define begin
+  tbreak train_step
+  run
+  echo \n
+  views
+end
+document begin
+Run the program to the first line of the first training step, and list the commands.
+end
+
+define doc
+  call show_document()
+end
+document doc
+The document in work: its characters, their tokens, and the token to predict at each position.
+While sampling: the sample so far.
+end
+
+define vec
+  if $argc == 0
+    call show_vectors()
+  end
+  if $argc == 1
+    call show_vector("$arg0", -1)
+  end
+  if $argc == 2
+    call show_vector("$arg0", $arg1)
+  end
+end
+document vec
+vec NAME [POS]: a vector of the forward pass, with data and, after backward(), gradient.
+vec alone lists the names. Of a layer or head: vec layer0.q, vec head2.attn_weights.
+end
+
+define around
+  if $argc == 1
+    call show_around("$arg0", -1)
+  else
+    call show_around("$arg0", $arg1)
+  end
+end
+document around
+around OP [POS]: the vector before and after an operation of gpt().
+OP is rmsnorm, wq, wk, wv, wo, residual, fc1, activation, fc2, lm_head or softmax.
+end
+
+define head
+  if $argc == 1
+    call show_head($arg0, -1)
+  else
+    call show_head($arg0, $arg1)
+  end
+end
+document head
+head H [POS]: where head H begins (hs), and its slices q_h, k_h and v_h.
+end
+
+define cache
+  if $argc == 0
+    call show_cache(-1)
+  else
+    call show_cache($arg0)
+  end
+end
+document cache
+cache [POS]: how many positions have their key and value in the cache, and the beginning of each.
+With POS, the whole key and value of that position.
+end
+
+define attn
+  if $argc == 1
+    call show_attention($arg0, -1)
+  else
+    call show_attention($arg0, $arg1)
+  end
+end
+document attn
+attn H [POS]: the attn_logits and attn_weights of head H, beside the characters they belong to.
+end
+
+define lands
+  if $argc == 1
+    call show_landing($arg0, -1)
+  else
+    call show_landing($arg0, $arg1)
+  end
+end
+document lands
+lands H [POS]: which elements of x_attn are the head_out of head H.
+end
+
+define top5
+  if $argc == 0
+    call show_top(-1)
+  else
+    call show_top($arg0)
+  end
+end
+document top5
+top5 [POS]: the five likeliest next characters, with logit and probability.
+end
+
+define param
+  call show_parameter("$arg0", $arg1, $arg2)
+end
+document param
+param NAME ROW COL: a parameter's value, gradient, and Adam's m and v.
+For example: param layer0.attn_wo 3 5
+end
+
+define moves
+  call show_adam("$arg0", $arg1, $arg2, step, lr, beta1, beta2, eps)
+end
+document moves
+moves NAME ROW COL: how Adam moves a parameter, term by term.
+It reads the arguments of adam(), so ask it where adam() begins: break adam, continue.
+end
+
+define explain
+  if $argc == 1
+    if is_value_name("$arg0")
+      call show_value_named("$arg0", -1, -1)
+    else
+      call show_value($arg0)
+    end
+  end
+  if $argc == 2
+    call show_value_named("$arg0", $arg1, -1)
+  end
+  if $argc == 3
+    call show_value_named("$arg0", $arg1, $arg2)
+  end
+end
+document explain
+explain VALUE: the operation that made a value, its operands, the local derivatives, and who used it.
+VALUE is  logits 5  (element 5, at the latest position),  logits 5 2  (at position 2),
+layer0.attn_wo 3 5  (a parameter),  loss,  v123  (a value without a name),
+or an expression of C without spaces: &logits[5]
+end
+
+define users
+  if $argc == 1
+    if is_value_name("$arg0")
+      call show_users("$arg0", -1, -1)
+    else
+      call show_users_at($arg0)
+    end
+  end
+  if $argc == 2
+    call show_users("$arg0", $arg1, -1)
+  end
+  if $argc == 3
+    call show_users("$arg0", $arg1, $arg2)
+  end
+end
+document users
+users VALUE: the operations that used a value, each with its local derivative and, after backward(),
+what it added to the value's gradient. VALUE is as in: help explain
+end
+
+define look
+  if $argc == 1
+    call show_values($arg0, 1)
+  else
+    call show_values($arg0, $arg1)
+  end
+end
+document look
+look EXPR [N]: N neighbours from a pointer on: data, gradient, and what each is.
+In gpt(), for example: look q_h 4
+end
+
+define tape
+  call show_tape()
+end
+document tape
+How many lines the tape has, by operation.
+end
+
+define layer
+  call show_layer($arg0)
+end
+document layer
+layer L: the layer that head, attn, lands, cache, vec and around show; at first 0.
+end
+
+define digits
+  call show_digits($arg0)
+end
+document digits
+digits N: how many digits every number is shown with, 1 to 17; at first 6.
+end
