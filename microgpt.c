@@ -1968,13 +1968,13 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap, even if a ^C is shown behind them.
+// Columns of the terminal that can be written without a wrap; with room for a ^C behind them, if there is any.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col > 3 ? size.ws_col - 3u : 1;
+        return size.ws_col > 12 ? size.ws_col - 3u : size.ws_col - 1u;
     }
 #endif
     return 77;

@@ -66,9 +66,8 @@ ok "a prompt begins every name" 50 "$(grep -c '^jo' "$dir/names")"
 ok "at temperature 0 all names are one" 1 "$(sort -u "$dir/names" | wc -l | tr -d ' ')"
 run "$M" sample "$dir/a" --samples 0
 ok "no samples, no output" "0:0" "$status:$(wc -c <"$dir/out" | tr -d ' ')"
-ok "sample into head is quiet" "" "$("$M" sample "$dir/a" --samples 1000000 2>&1 >/dev/null | head -c 100)"
 { "$M" sample "$dir/a" --samples 10000000 2>"$dir/err"; } | head -n 3 >"$dir/names"
-ok "and ends when head does" "3:" "$(wc -l <"$dir/names" | tr -d ' '):$(cat "$dir/err")"
+ok "sample ends when head does, and quietly" "3:" "$(wc -l <"$dir/names" | tr -d ' '):$(cat "$dir/err")"
 refuses "a prompt that the model does not know" 2 "*--prompt*" "$M" sample "$dir/a" --prompt 'é'
 refuses "a model that is not there" 1 "$dir/none: *" "$M" sample "$dir/none"
 refuses "a folder as a model" 1 "$dir: *" "$M" sample "$dir"
