@@ -2294,8 +2294,9 @@ static bool read_prompt(const Options *o, const Tokenizer *tokenizer, size_t blo
     size_t n = strlen(text), used = 0;
     *length = 0;
     *prompt = malloc((n + 1) * sizeof **prompt);
-    uint32_t *token_of = *prompt ? token_table(tokenizer) : NULL;
-    if (!token_of) {
+    uint32_t *token_of = n ? token_table(tokenizer) : NULL;
+    if (!*prompt || (n && !token_of)) {
+        free(token_of);
         return no_memory(error);
     }
     for (size_t i = 0; i < n; i += used) {
