@@ -679,8 +679,9 @@ static void test_refused(const char *with, size_t stride)
     refused(&made, "a byte too many");
 
     // Nesting as deep as the header has room for, wherever a value stands.
-    static const char *const places[] = {"\"1\"", "[3,2]", "\"F64\"", "{\"dtype\":\"F64\",\"shape\":[3,2],"
-                                         "\"data_offsets\":[0,48]}"};
+    static const char *const places[] = {
+        "\"1\"", "[3,2]", "\"F64\"", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
+    };
     static char deep[2][6001];
     for (int i = 0; i < 6000; i++) {
         deep[0][i] = '[';
