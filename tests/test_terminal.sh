@@ -28,7 +28,8 @@ drawn() {
 }
 widest() {
     tr '\r' '\n' <"$dir/seen" | grep -a "$esc\[K" | sed "s/$esc\[[0-9;]*[mK]//g" |
-        LC_ALL=C sed "s/$(printf '[\200-\277]')//g" | LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
+        LC_ALL=C sed "s/$(printf '[\200-\277]')//g" |
+        LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
 }
 has() { # PATTERN
     LC_ALL=C grep -a -q "$1" "$dir/seen" && echo yes || echo no
