@@ -891,7 +891,8 @@ static const Option options[] = {
     {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, BETA_MOST,
      "Adam: share of the gradients' mean that is kept"},
     {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, BETA_MOST, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, REAL_MOST, "spread of the parameters at the start"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, REAL_MOST,
+     "spread of the parameters at the start"},
     {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(activation), 0, 0,
      "in the MLP; relu2 is relu squared"},
     {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(schedule), 0, 0,
@@ -902,7 +903,8 @@ static const Option options[] = {
     {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_KEPT, FIELD(prompt), 0, 0, "how every name begins"},
     {"save", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(save), 0, 0,
      "write the model file at the end, and on an interrupt"},
-    {"save-every", "N", 0, TRAIN, NUMBER, NOT_KEPT, FIELD(save_every), 1, COUNT_MOST, "and every N steps (default: only then)"},
+    {"save-every", "N", 0, TRAIN, NUMBER, NOT_KEPT, FIELD(save_every), 1, COUNT_MOST,
+     "and every N steps (default: only then)"},
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
@@ -1999,13 +2001,13 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap, even if a ^C is shown behind them.
+// Columns of the terminal that can be written without a wrap; with room for a ^C behind them, if there is any.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col > 3 ? size.ws_col - 3u : 1;
+        return size.ws_col > 12 ? size.ws_col - 3u : size.ws_col - 1u;
     }
 #endif
     return 77;
@@ -2595,8 +2597,9 @@ static bool read_text(const char *what, const char *text, const Tokenizer *token
     size_t n = strlen(text), used = 0;
     *length = 0;
     *tokens = malloc((n + 1) * sizeof **tokens);
-    uint32_t *token_of = *tokens ? token_table(tokenizer) : NULL;
-    if (!token_of) {
+    uint32_t *token_of = n ? token_table(tokenizer) : NULL;
+    if (!*tokens || (n && !token_of)) {
+        free(token_of);
         return no_memory(error);
     }
     bool ok = true;

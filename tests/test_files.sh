@@ -66,9 +66,8 @@ ok "a prompt begins every name" 50 "$(grep -c '^jo' "$dir/names")"
 ok "at temperature 0 all names are one" 1 "$(sort -u "$dir/names" | wc -l | tr -d ' ')"
 run "$M" sample "$dir/a" --samples 0
 ok "no samples, no output" "0:0" "$status:$(wc -c <"$dir/out" | tr -d ' ')"
-ok "sample into head is quiet" "" "$("$M" sample "$dir/a" --samples 1000000 2>&1 >/dev/null | head -c 100)"
 { "$M" sample "$dir/a" --samples 10000000 2>"$dir/err"; } | head -n 3 >"$dir/names"
-ok "and ends when head does" "3:" "$(wc -l <"$dir/names" | tr -d ' '):$(cat "$dir/err")"
+ok "sample ends when head does, and quietly" "3:" "$(wc -l <"$dir/names" | tr -d ' '):$(cat "$dir/err")"
 refuses "a prompt that the model does not know" 2 "*--prompt*" "$M" sample "$dir/a" --prompt 'é'
 refuses "a model that is not there" 1 "$dir/none: *" "$M" sample "$dir/none"
 refuses "a folder as a model" 1 "$dir: *" "$M" sample "$dir"
@@ -87,7 +86,8 @@ refuses "a log in a folder that is not there" 1 "$dir/none/x: *" "$M" --log "$di
 
 # --- eval
 "$M" eval "$dir/a" >"$dir/eval"
-ok "eval prints five figures" "docs tokens loss bits perplexity" "$(cut -d' ' -f1 "$dir/eval" | tr '\n' ' ' | sed 's/ $//')"
+ok "eval prints five figures" "docs tokens loss bits perplexity" \
+    "$(cut -d' ' -f1 "$dir/eval" | tr '\n' ' ' | sed 's/ $//')"
 ok "over all documents" "docs $(grep -c . data/names.txt)" "$(head -n 1 "$dir/eval")"
 head -n 100 data/names.txt >"$dir/100.txt"
 "$M" eval "$dir/a" --docs 100 >"$dir/eval"
@@ -160,7 +160,8 @@ last=$(tail -n 1 "$dir/b.csv" | cut -d, -f1)
 ok "its log is not behind the file" yes "$([ "${last:-0}" -ge "$at" ] && echo yes || echo "no: $last, $at")"
 total=$((at + 50))
 "$M" --resume "$dir/b" --steps $total --save "$dir/b2" --log "$dir/b.csv" >"$dir/out"
-ok "--steps goes on to another end" "$total" "$(tr '\r' '\n' <"$dir/out" | sed -n 's/^step *\([0-9]*\) .*/\1/p' | tail -n 1)"
+ok "--steps goes on to another end" "$total" \
+    "$(tr '\r' '\n' <"$dir/out" | sed -n 's/^step *\([0-9]*\) .*/\1/p' | tail -n 1)"
 ok "and the log with it, each step once" "$((total + 1)) $total" \
     "$(wc -l <"$dir/b.csv" | tr -d ' ') $(cut -d, -f1 "$dir/b.csv" | sed 1d | sort -n | uniq | wc -l | tr -d ' ')"
 ok "the schedule is over the new total" "$(awk "BEGIN { printf \"%.10g\", 0.01 * (1 - ($total - 1) / $total) }")" \
@@ -176,7 +177,8 @@ for option in "--n-embd 32" "--n-layer 2" "--n-head 2" "--block-size 8" "--activ
     "--recipe lesson"; do
     refuses "a resume with $option" 2 "$option: *$dir/b*" "$M" --resume "$dir/b" $option --save "$dir/b"
 done
-refuses "a resume with fewer steps than are done" 2 "--steps 1: *$dir/b*" "$M" --resume "$dir/b" --steps 1 --save "$dir/b"
+refuses "a resume with fewer steps than are done" 2 "--steps 1: *$dir/b*" \
+    "$M" --resume "$dir/b" --steps 1 --save "$dir/b"
 refuses "a resume of a file that is none" 1 "data/names.txt: *" "$M" --resume data/names.txt
 refuses "a resume with a log that is none" 1 "$dir/100.txt: *" "$M" --resume "$dir/a" --log "$dir/100.txt"
 ok "which is left as it was" 100 "$(wc -l <"$dir/100.txt" | tr -d ' ')"
@@ -246,8 +248,10 @@ ok "no unfinished file is left in the end" 0 "$(leftovers "$dir")"
 
 # --- the manual page
 "$M" --manual-page >"$dir/page"
-for option in $("$M" --help | sed -n 's/^.* --\([a-z0-9-]*\) .*(.*$/\1/p'); do
-    grep -q "^.fB.-.-$(echo "$option" | sed 's/-/\\\\-/g').fR" "$dir/page" || echo "$option"
-done >"$dir/missing"
+"$M" --help | sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' >"$dir/options"
+ok "the help has the options of train" yes "$([ "$(wc -l <"$dir/options")" -gt 20 ] && echo yes || cat "$dir/options")"
+while read -r option; do
+    grep -q "fB.-.-$(echo "$option" | sed 's/-/\\\\-/g').fR" "$dir/page" || echo "$option"
+done <"$dir/options" >"$dir/missing"
 ok "the manual page has the options of the help" "" "$(cat "$dir/missing")"
 exit $failed

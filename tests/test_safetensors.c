@@ -220,7 +220,8 @@ static void test_reading(void)
     const char *header = (const char *)file_bytes + 8;
     static const char *const metadata[] = {
         "\"__metadata__\":{", "\"format\":\"microgpt\"", "\"n_layer\":\"2\"", "\"n_embd\":\"8\"", "\"n_head\":\"2\"",
-        "\"block_size\":\"6\"", "\"activation\":\"relu2\"", "\"vocab\":\" \\\"\\\\abc\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
+        "\"block_size\":\"6\"", "\"activation\":\"relu2\"",
+        "\"vocab\":\" \\\"\\\\abc\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
     };
     for (size_t i = 0; i < sizeof metadata / sizeof metadata[0]; i++) {
         char what[128];
@@ -231,7 +232,8 @@ static void test_reading(void)
     Mat wte = tensor("wte"), wpe = tensor("wpe"), head = tensor("lm_head"), layers[L][6];
     static const char *const names[] = {"attn_wq", "attn_wk", "attn_wv", "attn_wo", "mlp_fc1", "mlp_fc2"};
     static const size_t rows[] = {E, E, E, E, 4 * E, E}, cols[] = {E, E, E, E, E, 4 * E};
-    bool shapes = wte.rows == 10 && wte.cols == E && wpe.rows == B && wpe.cols == E && head.rows == 10 && head.cols == E;
+    bool shapes = wte.rows == 10 && wte.cols == E && wpe.rows == B && wpe.cols == E && head.rows == 10 &&
+                  head.cols == E;
     for (int l = 0; l < L; l++) {
         for (int i = 0; i < 6; i++) {
             char name[64];
@@ -679,8 +681,9 @@ static void test_refused(const char *with, size_t stride)
     refused(&made, "a byte too many");
 
     // Nesting as deep as the header has room for, wherever a value stands.
-    static const char *const places[] = {"\"1\"", "[3,2]", "\"F64\"", "{\"dtype\":\"F64\",\"shape\":[3,2],"
-                                         "\"data_offsets\":[0,48]}"};
+    static const char *const places[] = {
+        "\"1\"", "[3,2]", "\"F64\"", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
+    };
     static char deep[2][6001];
     for (int i = 0; i < 6000; i++) {
         deep[0][i] = '[';
@@ -731,8 +734,8 @@ int main(void)
     test_refused("", 1);
 
     snprintf(command, sizeof command, "%s -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "
-             "-o %s/microgpt microgpt.c autograd.c -lm 2>/dev/null && %s/microgpt --version >/dev/null 2>&1", cc, folder,
-             folder);
+             "-o %s/microgpt microgpt.c autograd.c -lm 2>%s/err && %s/microgpt --version >%s/out 2>&1", cc, folder,
+             folder, folder, folder);
     if (system(command) == 0) {
         program = "tests/build/safetensors/microgpt";
         test_accepted();

@@ -1,0 +1,75 @@
+# What people see on a terminal, and that nothing of it is seen elsewhere. A terminal is made by script(1).
+BUILD=${BUILD:-tests/build} failed=0
+dir=$BUILD/terminal
+rm -rf "$dir"
+mkdir -p "$dir"
+: >"$dir/empty"
+esc=$(printf '\033')
+
+ok() { # WHAT EXPECTED SAW
+    if [ "$2" = "$3" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1: expected $2, saw $3"
+        failed=1
+    fi
+}
+if ! script -qec true "$dir/typescript" >"$dir/out" 2>&1; then
+    echo "skip - progress on a terminal: there is no script(1) that can make one"
+    exit 0
+fi
+on_terminal() { # COLUMNS ENVIRONMENT COMMAND: what the terminal gets, in $dir/seen
+    script -qec "stty cols $1 rows 24; env LC_ALL=C.UTF-8 TERM=xterm NO_COLOR= $2 $3" "$dir/typescript" \
+        >"$dir/seen" 2>&1 <"$dir/empty"
+}
+# How often progress was drawn, and how wide the widest of these lines was, in characters.
+drawn() {
+    tr '\r' '\n' <"$dir/seen" | grep -c "steps/s\|% *loss\|[0-9]/[0-9]* *loss\|^[0-9]*%"
+}
+widest() {
+    tr '\r' '\n' <"$dir/seen" | grep -a "$esc\[K" | sed "s/$esc\[[0-9;]*[mK]//g" |
+        LC_ALL=C sed "s/$(printf '[\200-\277]')//g" |
+        LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
+}
+has() { # PATTERN
+    LC_ALL=C grep -a -q "$1" "$dir/seen" && echo yes || echo no
+}
+
+long="./microgpt --steps 20000 --samples 2"
+for columns in 5 10 20 40 80 200; do
+    on_terminal $columns "" "$long"
+    ok "$columns columns: progress is drawn" yes "$([ "$(drawn)" -gt 0 ] && echo yes || echo "no: $(cat "$dir/seen")")"
+    ok "$columns columns: it stays one line" yes \
+        "$([ "$(widest)" -lt $columns ] && echo yes || echo "no: $(widest) columns")"
+done
+on_terminal 80 "" "$long"
+ok "a bar" yes "$(has '━')"
+ok "steps a second" yes "$(has ' steps/s')"
+ok "the time left" yes "$(has ':[0-9][0-9] left')"
+ok "colors" yes "$(has "$esc\[36m")"
+ok "no step lines beside it" no "$(has '^step\|.step *1 /')"
+ok "a picture of the loss, six lines high" 6 "$(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"
+ok "the samples" yes "$(has 'sample  2: ')"
+./microgpt --steps 20000 --samples 2 | tr '\r' '\n' | grep -v '^step' >"$dir/want"
+tr -d '\r' <"$dir/seen" | grep -a '^num\|^vocab\|^sample\|^---' >"$dir/saw"
+grep '^num\|^vocab\|^sample\|^---' "$dir/want" >"$dir/want2"
+ok "the samples that a pipe gets, too" yes "$(cmp -s "$dir/want2" "$dir/saw" && echo yes || cat "$dir/saw")"
+on_terminal 80 NO_COLOR=1 "$long"
+ok "NO_COLOR: no colors, but a bar" "no yes" "$(has "$esc\[[0-9;]*m") $(has '━')"
+on_terminal 80 LC_ALL=C "$long"
+ok "another locale: ASCII alone" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
+on_terminal 80 TERM=dumb "./microgpt --steps 50 --samples 2"
+ok "TERM=dumb: no escapes, but step lines" "no yes" "$(has "$esc") $(has 'step *50 / *50')"
+on_terminal 80 "" "$long -q"
+ok "--quiet: no progress and no picture" "no no" "$(has "$esc") $(has '┤')"
+on_terminal 80 "" "$long | cat"
+ok "standard output into a pipe: nothing beside it" "no no" "$(has "$esc") $(has '┤')"
+on_terminal 80 "" "./microgpt 2>$dir/err"
+ok "standard error into a file: nothing in it" "no 0" "$(has "$esc") $(wc -c <"$dir/err" | tr -d ' ')"
+./microgpt >"$dir/want" 2>"$dir/err"
+on_terminal 80 "" "./microgpt >$dir/saw"
+ok "standard output into a file: its bytes are those of a pipe" yes "$(cmp -s "$dir/want" "$dir/saw" && echo yes)"
+ok "and progress is drawn" yes "$(has '┤')"
+on_terminal 80 "" "sh -c './microgpt --steps 100000000 --lr 1e300; echo status \$?'"
+ok "a failure's line stands alone" "yes yes" "$(has 'microgpt: step [0-9]*: the loss is not finite') $(has 'status 1')"
+exit $failed
