@@ -20,10 +20,10 @@ microgpt: microgpt.c autograd.c autograd.h
 run: microgpt
 	./microgpt
 
-# All tests; the last line counts them.
+# All tests, or those with a part of TESTS in their name; the last line counts them.
 .PHONY: test
 test: microgpt
-	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run
+	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
 # How fast it is, as a table.
 .PHONY: bench

@@ -2,12 +2,6 @@
 . tests/lib.sh
 R=$ROOT/tests/reference
 
-case $CFLAGS in *sanitize*)
-    skip "builds with other compilers and flags" "this one is for the sanitizers"
-    finish
-    ;;
-esac
-
 # The sources, in a folder of their own.
 S=$T/source
 mkdir -p "$S"
