@@ -43,10 +43,10 @@ tour: microgpt-debug
 	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
 	$(GDB) $$batch -x .tour.gdb --args ./microgpt-debug --quiet --samples 1
 
-# All tests; the last line counts them.
+# All tests, or those with a part of TESTS in their name; the last line counts them.
 .PHONY: test
 test: microgpt
-	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run
+	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
 # How fast it is, as a table.
 .PHONY: bench

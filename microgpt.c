@@ -2786,7 +2786,7 @@ static bool show_word(const Options *o, Error *error)
               read_text("the word", text, &tokenizer, model.block_size, &word, &length, error);
     if (ok) {
         size_t n = length + 1;
-        take_document(&model, &tokenizer, (Document){word, length, 1});
+        take_document(&model, &tokenizer, (Document){.tokens = word, .length = length});
         new_cache(&model, n);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
             gpt(&model, model.tokens[pos_id], pos_id, model.keys, model.values);

@@ -176,9 +176,9 @@ what="a prompt with a line feed" fails 2 "--prompt a*b: the model does not know 
 b'
 fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\377')"
 fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\303')"
-fails 2 "--prompt abcdefghijklmnop: too long: *block of 16" $B --prompt abcdefghijklmnop
-fails 2 "--prompt abcdefgh: too long: *block of 8" $B --prompt abcdefgh --recipe lesson
-fails 2 "--prompt a: too long: *block of 1" $B --prompt a --block-size 1
+fails 2 "--prompt abcdefghijklmnop: too long: *block holds the start and 15 characters" $B --prompt abcdefghijklmnop
+fails 2 "--prompt abcdefgh: too long: *block holds the start and 7 characters" $B --prompt abcdefgh --recipe lesson
+fails 2 "--prompt a: too long: *block holds the start and 0 characters" $B --prompt a --block-size 1
 check "the longest prompt there can be" microgpt --prompt abcdefghijklmno --steps 1
 
 # Work that fails on the way. The lines before it stay printed; names are not.

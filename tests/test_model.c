@@ -115,7 +115,8 @@ static void test_both_ways(int recipe, const char *name)
         return;
     }
     bool ok = true;
-    for (uint64_t step = 0; ok && step < fused.o.steps; step++) {
+    uint64_t steps = getenv("QUICK") ? 50 : fused.o.steps;
+    for (uint64_t step = 0; ok && step < steps; step++) {
         double a = forward_backward(&fused, step), b = forward_backward(&atomic, step);
         if (step == 0) {
             snprintf(what, sizeof what, "%s, fused and atomic: gradients of step 1", name);
@@ -132,7 +133,7 @@ static void test_both_ways(int recipe, const char *name)
         update(&atomic, step);
     }
     if (ok) {
-        check(true, "%s, fused and atomic: all %llu losses", name, (unsigned long long)fused.o.steps);
+        check(true, "%s, fused and atomic: the losses of %llu steps", name, (unsigned long long)steps);
     }
     end_trial(&fused);
     end_trial(&atomic);

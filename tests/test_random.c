@@ -91,5 +91,9 @@ int main(void)
         wrong += random_choice(&a, only, 1) != 0;
     }
     check_size("choices with one possible outcome: wrong ones", 0, wrong);
+
+    // The lowest number there is, 0, does not draw a weight of 0 either.
+    a = (Random){.used = 0};
+    check_size("choices when the number drawn is 0", 1, random_choice(&a, (double[]){0, 1, 1}, 3));
     return finish();
 }
