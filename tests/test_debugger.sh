@@ -249,7 +249,7 @@ up
 echo @pointer\n
 explain model->params
 explain loss
-explain v6171
+explain v6175
 users &model->layers[0].attn_wo->data[53]
 users logits 5 0
 echo @names\n
@@ -320,7 +320,7 @@ EOF
     part pointer >"$T/pointer"
     has "explain takes an expression of C" "wte[0][0]" "$T/pointer"
     has "explain loss" "losses at 6 * 0.142857 (times)" "$T/pointer"
-    has "explain v6171: a value without a name" "layer0.attn_wo[3][5] * x_attn[5] at 0 (mul)" "$T/pointer"
+    has "explain v6175: a value without a name" "layer0.attn_wo[3][5] * x_attn[5] at 0 (mul)" "$T/pointer"
     has "users takes an expression of C" "used by 7 lines of the tape" "$T/pointer"
     has "users of a logit: softmax" "logits[5] at 0 +" "$T/pointer"
     part names >"$T/names"

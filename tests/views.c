@@ -144,7 +144,7 @@ static double *survey_heads(Span span, int li, int position, double *q)
 
 // The same way that gpt() and document_loss() go, along the lines that they left. What is not there yet is NULL, and so
 // is all that comes after it.
-static void survey_position(Span span, int position, double **losses)
+static void survey_position(Span span, int position)
 {
     const Model *model = watched.model;
     size_t E = model->n_embd, V = model->vocab_size;
@@ -185,9 +185,12 @@ static void survey_position(Span span, int position, double **losses)
     double *target = probs ? probs + model->tokens[position + 1] : NULL;
     double *loss_t = made_of(span, OP_TIMES, made_of(span, OP_LOG, target, 1), 1);
     add_place("loss_t", NONE, NONE, position, loss_t, 1);
-    *losses = position == 0 ? loss_t : loss_t ? made_of(span, OP_ADD, *losses, 1) : NULL;
-    add_place("losses", NONE, NONE, position, *losses, 1);
-    add_place("loss", NONE, NONE, NONE, made_of(span, OP_TIMES, *losses, 1), 1);
+    double *losses = NULL;
+    for (const Line *l = span.from; loss_t && l < span.to && !losses; l++) {
+        losses = l->op == OP_ADD && l->b == loss_t ? l->out : NULL;
+    }
+    add_place("losses", NONE, NONE, position, losses, 1);
+    add_place("loss", NONE, NONE, NONE, made_of(span, OP_TIMES, losses, 1), 1);
 }
 
 // Samples are made with the cache before the mark, and forget each position's lines before the next.
@@ -208,7 +211,6 @@ static bool survey(void)
     const Model *model = watched.model;
     const Line *lines = model->tape.lines, *end = lines + model->tape.n_lines;
     const double *wpe = model->wpe->data, *wpe_end = wpe + model->block_size * model->n_embd;
-    double *losses = NULL;
     places.n = 0;
     places.position = NONE;
     for (const Line *l = lines, *next = l; l < end; l = next) {
@@ -228,7 +230,7 @@ static bool survey(void)
                 add_place("v", li, NONE, t, model->values[li] + (size_t)t * model->n_embd, model->n_embd);
             }
         }
-        survey_position((Span){l, next}, places.position, &losses);
+        survey_position((Span){l, next}, places.position);
     }
     return true;
 }
