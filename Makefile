@@ -4,10 +4,12 @@ CC      ?= cc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, and no errno from sqrt,
-# so that loops with it become vector loops.
+# What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, no errno from sqrt, so
+# that loops with it become vector loops, and, where the compiler has it, scheduling with an eye on the registers.
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
-CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno
+SCHED   ?= $(shell $(CC) -Werror -fschedule-insns -fsched-pressure -E -x c /dev/null >/dev/null 2>&1 && \
+             echo -fschedule-insns -fsched-pressure)
+CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno $(SCHED)
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 

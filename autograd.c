@@ -92,6 +92,16 @@ static inline double lane_sum(Vec v)
 #endif
 }
 
+static inline double lane_max(Vec v)
+{
+    double a = v[0] > v[1] ? v[0] : v[1];
+#if LANES == 4
+    double b = v[2] > v[3] ? v[2] : v[3];
+    a = a > b ? a : b;
+#endif
+    return a;
+}
+
 // s[0..3] = the lane sums of four vectors
 static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d)
 {
@@ -143,6 +153,7 @@ static inline Vec first_or(Vec v, size_t n, Vec other) { (void)n; (void)other; r
 static inline Vec where_positive(Vec x, Vec v) { return x > 0 ? v : 0; }
 static inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 static inline double lane_sum(Vec v) { return v; }
+static inline double lane_max(Vec v) { return v; }
 static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d) { s[0] = a; s[1] = b; s[2] = c; s[3] = d; }
 static inline Vec square_root(Vec v) { return sqrt(v); }
 static inline Vec exponential(Vec x) { return exp(x); }
@@ -154,24 +165,18 @@ static inline Vec exponential(Vec x) { return exp(x); }
 
 double largest(const double *a, size_t n)
 {
-    double max = a[0];
-    size_t i = 0;
-    if (n >= LANES) {
-        Vec m = load(a);
-        for (i = LANES; i + LANES <= n; i += LANES) {
-            m = larger(load(a + i), m);
+    if (n < LANES) {
+        double max = a[0];
+        for (size_t i = 1; i < n; i++) {
+            max = a[i] > max ? a[i] : max;
         }
-        double lanes[LANES];
-        store(lanes, m);
-        max = lanes[0];
-        for (int k = 1; k < LANES; k++) {
-            max = lanes[k] > max ? lanes[k] : max;
-        }
+        return max;
     }
-    for (; i < n; i++) {
-        max = a[i] > max ? a[i] : max;
+    Vec max = load(a + n - LANES);
+    for (size_t i = 0; i + LANES <= n; i += LANES) {
+        max = larger(load(a + i), max);
     }
-    return max;
+    return lane_max(max);
 }
 
 // the sum of a[i] * b[i], even and odd vectors apart, so that no addition waits for the one before
@@ -331,12 +336,13 @@ static inline void add_rows_each(double *const *x, const double *w, double *cons
     size_t i = 0, s = 0;
     for (; i + 4 * LANES <= cols; i += 4 * LANES) {
         for (s = 0; s + 2 <= n; s += 2) {
-            const double *ys = y[s], *yt = y[s + 1], *wj = w + i;
+            const double *ys = y[s], *yt = y[s + 1];
+            size_t j = 0;
             Vec a[8];
             load_tile(a, x[s] + i, x[s + 1] + i);
-            for (size_t j = 0; j < rows; j++, wj += cols) {
-                add_to_tile(a, ys[j], yt[j], wj);
-            }
+            do {
+                add_to_tile(a, ys[j], yt[j], w + j * cols + i);
+            } while (++j < rows);
             store_tile(a, x[s] + i, x[s + 1] + i);
         }
     }
@@ -359,15 +365,9 @@ static inline void add_products(double *w, double *const *y, double *const *x, s
             Vec a[8];
             load_tile(a, wj, wj + cols);
             size_t p = 0;
-            for (; p + 4 <= n; p += 4) {
+            do {
                 add_to_tile(a, y[p][j], y[p][j + 1], x[p] + i);
-                add_to_tile(a, y[p + 1][j], y[p + 1][j + 1], x[p + 1] + i);
-                add_to_tile(a, y[p + 2][j], y[p + 2][j + 1], x[p + 2] + i);
-                add_to_tile(a, y[p + 3][j], y[p + 3][j + 1], x[p + 3] + i);
-            }
-            for (; p < n; p++) {
-                add_to_tile(a, y[p][j], y[p][j + 1], x[p] + i);
-            }
+            } while (++p < n);
             store_tile(a, wj, wj + cols);
         }
         for (size_t k = j; i < cols && k < j + 2 && k < rows; k++) {
@@ -1032,22 +1032,26 @@ void adam(double *p, double *g, double *m, double *v, size_t n, size_t step, dou
     double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));
     size_t i = 0;
 
-    // Two vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
-    // product of both denominators, and multiplying it by the other one's gives each its own.
-    for (; LANES > 1 && i + 2 * LANES <= n; i += 2 * LANES) {
-        size_t j = i + LANES;
-        Vec gi = load(g + i), gj = load(g + j);
-        Vec mi = beta1 * load(m + i) + (1 - beta1) * gi, mj = beta1 * load(m + j) + (1 - beta1) * gj;
-        Vec vi = beta2 * load(v + i) + (1 - beta2) * gi * gi, vj = beta2 * load(v + j) + (1 - beta2) * gj * gj;
-        Vec di = square_root(vi * correct2) + eps, dj = square_root(vj * correct2) + eps, r = lr * correct1 / (di * dj);
-        store(p + i, load(p + i) - mi * dj * r);
-        store(p + j, load(p + j) - mj * di * r);
-        store(m + i, mi);
-        store(m + j, mj);
-        store(v + i, vi);
-        store(v + j, vj);
-        store(g + i, ZERO);
-        store(g + j, ZERO);
+    // Four vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
+    // product of the four denominators, and multiplying it by the other three gives each its own. All four are scaled
+    // down before, so that no intermediate result leaves the range of a double for gradients of up to 1e120.
+    double scale = 1e-68, root = scale * sqrt(correct2), rate = lr * correct1 * scale;
+    for (; LANES > 1 && i + 4 * LANES <= n; i += 4 * LANES) {
+        Vec mean[4], d[4];
+        for (size_t k = 0; k < 4; k++) {
+            size_t j = i + k * LANES;
+            Vec gj = load(g + j), square = beta2 * load(v + j) + (1 - beta2) * gj * gj;
+            mean[k] = beta1 * load(m + j) + (1 - beta1) * gj;
+            d[k] = square_root(square) * root + scale * eps;
+            store(m + j, mean[k]);
+            store(v + j, square);
+            store(g + j, ZERO);
+        }
+        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = rate / (d01 * d23), r01 = r * d23, r23 = r * d01;
+        store(p + i, load(p + i) - mean[0] * d[1] * r01);
+        store(p + i + LANES, load(p + i + LANES) - mean[1] * d[0] * r01);
+        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
+        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * d[2] * r23);
     }
     for (; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];

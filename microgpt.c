@@ -257,6 +257,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, 
 {
     Tape *tape = &model->tape;
     size_t n_embd = model->n_embd, n_head = model->n_head, head_dim = model->head_dim;
+    double scale = 1 / sqrt((double)head_dim);
 
     // the token's embedding and the position's, added
     double *tok_emb = model->wte->data + token_id * n_embd;
@@ -281,8 +282,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, 
             double *q_h = q + hs;                            // 126: its slice of the query,
             double *k_h = keys[li] + hs;                     // 127: of each cached key, the t-th at k_h + t * n_embd,
             double *v_h = values[li] + hs;                   // 128: and of each cached value, likewise
-            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, 1 / sqrt((double)head_dim));
-                                                             // 129: query dot key, over the root of head_dim
+            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, scale);   // 129: query dot key, scaled
             double *attn_weights = softmax(tape, attn_logits, seen);   // 130: as shares of its attention
             double *head_out = x_attn + hs;                            // 132: its place in the row, at which lands
             v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: what it looked at
