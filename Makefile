@@ -32,6 +32,11 @@ bench: microgpt
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
 
+# The same bytes on every machine: every compiler, C library and processor at hand, as a table.
+.PHONY: portability
+portability: microgpt
+	@sh tests/portability
+
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
