@@ -804,7 +804,7 @@ static int open_shipped_names(const char *argv0, char *name, size_t room)
     program_folder(argv0, folder, sizeof folder);
     static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
     int file = -1;
-    for (size_t i = 0; file < 0 && i < 2; i++) {
+    for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
         snprintf(name, room, "%s%s", folder, places[i]);
         file = open_file(name, O_RDONLY);
     }
