@@ -37,6 +37,12 @@ bench: microgpt
 portability: microgpt
 	@sh tests/portability
 
+# Searches for input that breaks a promise: each target for so many seconds.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:
+	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz
+
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@

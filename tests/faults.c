@@ -75,7 +75,7 @@ static void set_up(void)
     }
     done = true;
     atexit(write_counts);
-    if (!fault) {
+    if (!fault || !*fault) {
         return;
     }
     if (sscanf(fault, "%15s %ld %15s", call_name, &at, error_name) != 3) {

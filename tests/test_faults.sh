@@ -98,7 +98,7 @@ named_and_undamaged()
     done
     if [ -f "$T/old.model" ]; then
         if ! cmp -s "$W/model" "$T/old.model" && ! cmp -s "$W/model" "$T/right/model"; then
-            FAULT= "$T/microgpt" sample "$W/model" --samples 1 >/dev/null 2>&1 || trouble='a damaged model file'
+            FAULT='' "$T/microgpt" sample "$W/model" --samples 1 >/dev/null 2>&1 || trouble='a damaged model file'
         fi
     fi
 }
