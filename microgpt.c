@@ -1033,8 +1033,8 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
-        if (errno == ERANGE || (double)n < option->least || (double)n > option->most) {
-            unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
+        unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
+        if (errno == ERANGE || (double)n < option->least || n > most) {
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
         }
         *(uint64_t *)field = n;
