@@ -743,6 +743,9 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
     for (size_t i = 0; i < n; i++) {
         n_lines += s[i] == '\n' || s[i] == '\r';
     }
+    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
+        return no_memory(error);
+    }
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
     if (!all->text || !all->docs) {
