@@ -43,6 +43,16 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz
 
+# How much of the program the tests reach, and why the rest is not.
+.PHONY: coverage
+coverage:
+	@sh tests/coverage
+
+# A million steps: the memory stays flat, the loss finite, the file whole.
+.PHONY: soak
+soak: microgpt
+	@sh tests/soak
+
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
