@@ -5,11 +5,13 @@
 ASAN_OPTIONS=abort_on_error=1:handle_abort=0:detect_leaks=1 UBSAN_OPTIONS=abort_on_error=1
 export ASAN_OPTIONS UBSAN_OPTIONS
 sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
+flags='-O1 -g'
+case $CFLAGS in *--coverage*) flags=$CFLAGS sanitize= ;; esac
 for source in tests/fuzz_*.c; do
     target=$(basename "$source" .c | sed 's/^fuzz_//')
     [ -d "tests/corpus/$target" ] || continue              # fuzz_main.c is no target
     # shellcheck disable=SC2086
-    build() { $CC $WARN -Wno-unused-function -O1 -g $1 -DFUZZ_MAIN -o "$T/$target" "$source" autograd.c -lm; }
+    build() { $CC $WARN -Wno-unused-function $flags $1 -DFUZZ_MAIN -o "$T/$target" "$source" autograd.c -lm; }
     if ! build "$sanitize" >"$T/$target.log" 2>&1 && ! build '' >"$T/$target.log" 2>&1; then
         not_ok "fuzz target $target" 'a build' "$(head -n 3 "$T/$target.log" | tr '\n' ' ')"
         continue
