@@ -57,6 +57,32 @@ bench: microgpt
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
 
+# The same bytes on every machine: every compiler, C library and processor at hand, as a table.
+.PHONY: portability
+portability: microgpt
+	@sh tests/portability
+
+# Searches for input that breaks a promise: each target for so many seconds.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:
+	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz
+
+# What compilers and checkers find without running it: nothing.
+.PHONY: analyze
+analyze:
+	@sh tests/analyze
+
+# How much of the program the tests reach, and why the rest is not.
+.PHONY: coverage
+coverage:
+	@sh tests/coverage
+
+# A million steps: the memory stays flat, the loss finite, the file whole.
+.PHONY: soak
+soak: microgpt
+	@sh tests/soak
+
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@

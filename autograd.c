@@ -1026,7 +1026,7 @@ void backward(Tape *t, double *result)
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam.
  */
-void adam(double *p, double *g, double *m, double *v, size_t n, size_t step, double lr, double beta1, double beta2,
+void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, double lr, double beta1, double beta2,
           double eps)
 {
     double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));

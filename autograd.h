@@ -116,7 +116,7 @@ double largest(const double *a, size_t n);
 
 // One step of Adam for n parameters p with gradients g: m and v are the running means of the gradient and of its
 // square, step counts from 0. The gradients are set to zero for the next pass.
-void adam(double *p, double *g, double *m, double *v, size_t n, size_t step, double lr, double beta1, double beta2,
+void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, double lr, double beta1, double beta2,
           double eps);
 
 #endif

@@ -451,13 +451,79 @@ static bool fail(Error *error, int status, const char *format, ...)
     return false;
 }
 
+// A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
+// where it stopped, an interrupted one starts again. The first failure is kept in error, and nothing more is written.
+typedef struct {
+    int file;
+    int error;           // errno
+    bool by_line;        // people are reading: every line goes out at once
+    size_t n;
+    char bytes[1 << 16];
+} Output;
+
+static bool flush(Output *out)
+{
+    for (size_t done = 0; done < out->n && !out->error;) {
+        ssize_t written = write(out->file, out->bytes + done, out->n - done);
+        done += written > 0 ? (size_t)written : 0;
+        out->error = written < 0 && errno != EINTR ? errno : 0;
+    }
+    out->n = 0;
+    return !out->error;
+}
+
+static bool put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
+
+static bool put_text(Output *out, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(out->bytes + out->n, sizeof out->bytes - out->n, format, args);
+    if (n >= 0 && (size_t)n >= sizeof out->bytes - out->n && flush(out)) {
+        n = vsnprintf(out->bytes, sizeof out->bytes, format, again);
+    }
+    va_end(again);
+    if (!out->error && (n < 0 || (size_t)n >= sizeof out->bytes - out->n)) {
+        out->error = EOVERFLOW;                    // one text that is longer than all of bytes
+    }
+    out->n += out->error ? 0 : (size_t)n;
+    return out->by_line && out->n && out->bytes[out->n - 1] == '\n' ? flush(out) : !out->error;
+}
+
+static bool put(Output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bool ok = put_text(out, format, args);
+    va_end(args);
+    return ok;
+}
+
+static bool put_bytes(Output *out, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n && (out->n < sizeof out->bytes || flush(out));) {
+        size_t room = sizeof out->bytes - out->n, piece = n - done < room ? n - done : room;
+        memcpy(out->bytes + out->n, (const char *)bytes + done, piece);
+        out->n += piece;
+        done += piece;
+    }
+    return !out->error;
+}
+
+static Output standard_output = {.file = STDOUT_FILENO};
+
+static bool say_now(Error *error)
+{
+    return flush(&standard_output) || fail(error, FAILED, "standard output: %s", strerror(standard_output.error));
+}
+
 static bool say(Error *error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bool ok = vprintf(format, args) >= 0;
+    bool ok = put_text(&standard_output, format, args);
     va_end(args);
-    return ok || fail(error, FAILED, "standard output: %s", strerror(errno));
+    return ok || say_now(error);
 }
 
 static bool no_memory(Error *error)
@@ -631,27 +697,51 @@ static bool is_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-// All bytes of a stream, into memory of the caller's.
-static bool read_all(FILE *file, unsigned char **bytes, size_t *n, Error *error, const char *name)
+// Opens a file, and tries again where a signal came in between. -1: it cannot be opened.
+static int open_file(const char *name, int flags)
+{
+    int file;
+    do {
+        file = open(name, flags | O_CLOEXEC, 0666);
+    } while (file < 0 && errno == EINTR);
+    return file;
+}
+
+// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, and an interrupted
+// one starts again.
+static ssize_t read_up_to(int file, void *bytes, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = read(file, (char *)bytes + done, n - done);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return got < 0 ? -1 : (ssize_t)done;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)done;
+}
+
+// All bytes of an open file, into memory of the caller's.
+static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, const char *name)
 {
     size_t room = 0;
     *bytes = NULL;
     *n = 0;
-    for (;;) {
-        if (*n == room) {
-            room = room ? 2 * room : 1 << 16;
-            unsigned char *more = realloc(*bytes, room);
-            if (!more) {
-                return no_memory(error);
-            }
-            *bytes = more;
+    while (*n == room) {
+        room = room ? 2 * room : 1 << 16;
+        unsigned char *more = realloc(*bytes, room);
+        if (!more) {
+            return no_memory(error);
         }
-        size_t got = fread(*bytes + *n, 1, room - *n, file);
-        *n += got;
-        if (got == 0) {
-            return ferror(file) ? fail(error, FAILED, "%s: %s", name, strerror(errno)) : true;
+        *bytes = more;
+        ssize_t got = read_up_to(file, *bytes + *n, room - *n);
+        if (got < 0) {
+            return fail(error, FAILED, "%s: %s", name, strerror(errno));
         }
+        *n += (size_t)got;
     }
+    return true;
 }
 
 // The documents in the text s. Their tokens are still code points.
@@ -660,6 +750,9 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++) {
         n_lines += s[i] == '\n' || s[i] == '\r';
+    }
+    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
+        return no_memory(error);
     }
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
@@ -716,15 +809,15 @@ static void program_folder(const char *argv0, char *folder, size_t room)
 }
 
 // The shipped names: in data/ beside the program, or where `make install` puts them.
-static FILE *open_shipped_names(const char *argv0, char *name, size_t room)
+static int open_shipped_names(const char *argv0, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
     static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
-    FILE *file = NULL;
-    for (size_t i = 0; !file && i < 2; i++) {
+    int file = -1;
+    for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
         snprintf(name, room, "%s%s", folder, places[i]);
-        file = fopen(name, "rb");
+        file = open_file(name, O_RDONLY);
     }
     return file;
 }
@@ -738,22 +831,22 @@ static const char *data_name(const Options *o)
 static bool read_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
-    FILE *file = NULL;
+    int file = -1;
     if (!o->data) {
         file = open_shipped_names(argv0, name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
-        file = strcmp(o->data, "-") == 0 ? stdin : fopen(o->data, "rb");
+        file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     }
-    if (!file) {
+    if (file < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
     bool ok = read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
     free(bytes);
-    if (file != stdin) {
-        fclose(file);
+    if (file != STDIN_FILENO) {
+        close(file);
     }
     return ok;
 }
@@ -965,8 +1058,8 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
-        if (errno == ERANGE || (double)n < option->least || (double)n > option->most) {
-            unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
+        unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
+        if (errno == ERANGE || (double)n < option->least || n > most) {
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
         }
         *(uint64_t *)field = n;
@@ -1384,16 +1477,16 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
 }
 
 // The header, read and checked as far as it can be without knowing what the model should look like.
-static bool read_header(FILE *file, Header *header, uint64_t *data_size, Error *error)
+static bool read_header(int file, Header *header, uint64_t *data_size, Error *error)
 {
-    unsigned char length_bytes[8];
+    unsigned char length_bytes[8] = {0};
     struct stat info;
     uint64_t length = 0, size = UINT64_MAX;
-    if (fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode)) {
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
         size = (uint64_t)info.st_size;
     }
-    size_t got = fread(length_bytes, 1, 8, file);
-    if (ferror(file)) {
+    ssize_t got = read_up_to(file, length_bytes, 8);
+    if (got < 0) {
         return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
     }
     for (size_t i = 8; i-- > 0;) {
@@ -1407,9 +1500,9 @@ static bool read_header(FILE *file, Header *header, uint64_t *data_size, Error *
     if (!header->bytes) {
         return no_memory(error);
     }
-    if (fread(header->bytes, 1, (size_t)length, file) != length) {
-        return fail(error, FAILED, "%s: %s", header->path,
-                    ferror(file) ? strerror(errno) : "it ends within the header");
+    got = read_up_to(file, header->bytes, (size_t)length);
+    if (got != (ssize_t)length) {
+        return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
     Json json = {header->bytes, header->bytes + length, NULL};
     if (!parse_header(header, &json, error)) {
@@ -1566,7 +1659,7 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
 }
 
 // The data, in the order of the file. Behind it the file ends.
-static bool read_data(FILE *file, Header *header, Error *error)
+static bool read_data(int file, Header *header, Error *error)
 {
     unsigned char bytes[1 << 14];
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
@@ -1578,9 +1671,10 @@ static bool read_data(FILE *file, Header *header, Error *error)
         }
         for (uint64_t done = 0; done < t->n;) {
             uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
-            if (fread(bytes, (size_t)t->width, (size_t)n, file) != n) {
+            ssize_t size = (ssize_t)(n * t->width), got = read_up_to(file, bytes, (size_t)size);
+            if (got != size) {
                 return fail(error, FAILED, "%s: %s", header->path,
-                            ferror(file) ? strerror(errno) : "it ends within the data");
+                            got < 0 ? strerror(errno) : "it ends within the data");
             }
             for (uint64_t k = 0; t->to && k < n; k++, done++) {
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
@@ -1592,7 +1686,9 @@ static bool read_data(FILE *file, Header *header, Error *error)
             done += t->to ? 0 : n;
         }
     }
-    return getc(file) == EOF ? true : fail(error, FAILED, "%s: it goes on behind the data", header->path);
+    ssize_t more = read_up_to(file, bytes, 1);
+    return more == 0 || fail(error, FAILED, "%s: %s", header->path,
+                             more < 0 ? strerror(errno) : "it goes on behind the data");
 }
 
 // The random generator, to and from the numbers of train.random.
@@ -1633,7 +1729,7 @@ static Model sized_model(const Options *o, size_t vocab_size)
 }
 
 // The model, its tokenizer and what else is kept, from an open file.
-static bool read_model(FILE *file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
+static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
                        Checkpoint *checkpoint, Error *error)
 {
     uint64_t data_size = 0;
@@ -1687,14 +1783,14 @@ static bool load_model(const char *path, size_t longest, Model *model, Tokenizer
                        Error *error)
 {
     Header header = {.path = path};
-    FILE *file = fopen(path, "rb");
-    bool ok = file ? read_model(file, &header, longest, model, tokenizer, checkpoint, error)
-                   : fail(error, FAILED, "%s: %s", path, strerror(errno));
+    int file = open_file(path, O_RDONLY);
+    bool ok = file >= 0 ? read_model(file, &header, longest, model, tokenizer, checkpoint, error)
+                        : fail(error, FAILED, "%s: %s", path, strerror(errno));
     free(header.bytes);
     free(header.tensors);
     free(header.metadata);
-    if (file) {
-        fclose(file);
+    if (file >= 0) {
+        close(file);
     }
     return ok;
 }
@@ -1778,7 +1874,7 @@ static int open_part(Target *target)
     int fd = -1;
     for (unsigned i = 0; fd < 0 && i < 100; i++) {
         sprintf(target->part, "%s.%ld-%u.part", target->path, (long)getpid(), i);
-        fd = open(target->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
         if (fd < 0 && errno != EEXIST) {
             break;
         }
@@ -1882,16 +1978,16 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
 }
 
-static bool write_word(FILE *out, uint64_t bits)
+static bool write_word(Output *out, uint64_t bits)
 {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(bits >> 8 * i);
     }
-    return fwrite(bytes, 1, 8, out) == 8;
+    return put_bytes(out, bytes, 8);
 }
 
-static bool write_numbers(FILE *out, const double *a, size_t n)
+static bool write_numbers(Output *out, const double *a, size_t n)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
@@ -1939,12 +2035,12 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
 
     int fd = open_part(target);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "wb");
-    ok = out && write_word(out, length) && fwrite(header, 1, length, out) == length &&
-         write_numbers(out, model->params, n) && write_numbers(out, model->m, n) && write_numbers(out, model->v, n) &&
-         write_numbers(out, numbers, N_RANDOM) && fflush(out) == 0 && fsync(fd) == 0;
-    int reason = errno;
-    if (out ? fclose(out) != 0 && ok : fd >= 0 && close(fd) != 0) {
+    Output out = {.file = fd};
+    ok = fd >= 0 && write_word(&out, length) && put_bytes(&out, header, length) &&
+         write_numbers(&out, model->params, n) && write_numbers(&out, model->m, n) &&
+         write_numbers(&out, model->v, n) && write_numbers(&out, numbers, N_RANDOM) && flush(&out) && fsync(fd) == 0;
+    int reason = out.error ? out.error : errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;
         reason = errno;
     }
@@ -1961,7 +2057,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
         return fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
     }
     // The new name, too, is to outlast a power failure; where folders cannot be flushed, that is the best there is.
-    int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
     ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
     reason = errno;
     if (folder >= 0) {
@@ -1983,14 +2079,14 @@ struct Run {
     const Tokenizer *tokenizer;
     const Random *random;
     Target target;                 // name: NULL if nothing is to be saved
-    FILE *log;
+    Output log;                    // the file: -1 if there is none
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
     uint64_t looked, next_look;    // steps at which the clock was, and will be, looked at
     double began, last_look, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
-    uint64_t n_points;             // of the curve
+    size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 };
 
@@ -2037,7 +2133,7 @@ static void set_up_progress(Run *run)
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
     uint64_t todo = run->o->steps - run->first;
-    run->n_points = todo < POINTS ? todo : POINTS;
+    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
     run->looked = run->first;
     run->next_look = run->first + 1;
     run->began = run->last_look = run->last_flush = seconds();
@@ -2187,7 +2283,7 @@ static void draw_curve(const Run *run, double took)
 
 static bool log_failed(const Run *run, Error *error)
 {
-    return fail(error, FAILED, "%s: %s", run->o->log, strerror(errno));
+    return fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error ? run->log.error : errno));
 }
 
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
@@ -2198,27 +2294,30 @@ static bool open_log(Run *run, Error *error)
     static const char heading[] = "step,loss,lr\n";
     const char *name = run->o->log;
     bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-    run->log = fopen(name, old ? "r+" : "w");
-    if (!run->log) {
-        return log_failed(run, error);
+    run->log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
+    if (run->log.file < 0 || !old) {
+        return (run->log.file >= 0 && put(&run->log, "%s", heading)) || log_failed(run, error);
     }
-    if (!old) {
-        return fputs(heading, run->log) >= 0 || log_failed(run, error);
+    unsigned char *text = NULL;
+    size_t n = 0, end = sizeof heading - 1;
+    bool ok = read_all(run->log.file, &text, &n, error, name);
+    if (ok && (n < end || memcmp(text, heading, end) != 0)) {
+        ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n = getline(&line, &room, run->log);
-    bool ours = n > 0 && strcmp(line, heading) == 0;
-    off_t end = ours ? n : 0;
-    while (ours && (n = getline(&line, &room, run->log)) > 0 && line[n - 1] == '\n' &&
-           strtoull(line, NULL, 10) <= run->first) {
-        end += n;
+    while (ok && end < n) {
+        unsigned char *line = text + end, *newline = memchr(line, '\n', n - end);
+        if (!newline) {
+            break;
+        }
+        *newline = '\0';
+        if (strtoull((const char *)line, NULL, 10) > run->first) {
+            break;
+        }
+        end = (size_t)(newline - text) + 1;
     }
-    free(line);
-    if (!ours) {
-        return fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
-    }
-    return (ftruncate(fileno(run->log), end) == 0 && fseeko(run->log, end, SEEK_SET) == 0) || log_failed(run, error);
+    free(text);
+    return ok && ((ftruncate(run->log.file, (off_t)end) == 0 && lseek(run->log.file, (off_t)end, SEEK_SET) >= 0) ||
+                  log_failed(run, error));
 }
 
 // Now and then, the clock is looked at: so seldom that it costs nothing.
@@ -2233,9 +2332,9 @@ static bool look_at_clock(Run *run, uint64_t done, Error *error)
     if (run->bar && now - run->began > LOOKS) {
         draw_bar(run, done, now);
     }
-    if (run->log && now - run->last_flush > FLUSHES) {
+    if (run->log.file >= 0 && now - run->last_flush > FLUSHES) {
         run->last_flush = now;
-        return fflush(run->log) == 0 || log_failed(run, error);
+        return flush(&run->log) || log_failed(run, error);
     }
     return true;
 }
@@ -2243,7 +2342,7 @@ static bool look_at_clock(Run *run, uint64_t done, Error *error)
 // The log is never behind the model file.
 static bool save_run(Run *run, Error *error)
 {
-    if (run->log && fflush(run->log) != 0) {
+    if (run->log.file >= 0 && !flush(&run->log)) {
         return log_failed(run, error);
     }
     return save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
@@ -2267,14 +2366,14 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
                            (unsigned long long)o->steps, loss, o->recipe == RECIPE_LESSON ? '\n' : '\r')) {
         return false;
     }
-    if (run->log && fprintf(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
-                            learning_rate(o, step)) < 0) {
+    if (run->log.file >= 0 && !put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
+                                   learning_rate(o, step))) {
         return log_failed(run, error);
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
     }
-    if (done >= run->next_look && (run->bar || run->log) && !look_at_clock(run, done, error)) {
+    if (done >= run->next_look && (run->bar || run->log.file >= 0) && !look_at_clock(run, done, error)) {
         return false;
     }
     if (interrupted) {
@@ -2304,8 +2403,9 @@ static bool end_run(Run *run, bool ok, Error *error)
     double took = seconds() - run->began;
     ok = ok && (!run->o->save || save_run(run, error));
     ok = ok && (!interrupted || stop_run(run, error));
-    if (run->log && fclose(run->log) != 0 && ok) {
-        ok = log_failed(run, error);
+    if (run->log.file >= 0) {
+        bool written = flush(&run->log);
+        ok = ((close(run->log.file) == 0 && written) || !ok || log_failed(run, error)) && ok;
     }
     if (run->bar && ok) {
         draw_curve(run, took);
@@ -3097,6 +3197,7 @@ int main(int argc, char **argv)
 {
     Options o;
     Error error = {0};
+    standard_output.by_line = isatty(STDOUT_FILENO);
     bool ok = parse_command_line(&o, argc, argv, &error);
     signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
     if (ok && o.manual) {
@@ -3108,8 +3209,10 @@ int main(int argc, char **argv)
     } else if (ok) {
         ok = o.command->run(&o, argv[0], &error);
     }
-    if (ok && fflush(stdout)) {
-        ok = fail(&error, FAILED, "standard output: %s", strerror(errno));
+    Error late = {0};
+    if (!say_now(&late) && ok) {
+        ok = false;
+        error = late;
     }
     if (!ok) {
         fprintf(stderr, "microgpt: %s\n", error.text);
