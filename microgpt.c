@@ -2804,7 +2804,7 @@ static bool run_train(const Options *given, const char *argv0, Error *error)
                         &prompt_length, error);
     if (ok) {
         watch(&model, &tokenizer);
-        Run run = {.o = o, .model = &model, .tokenizer = &tokenizer, .random = &random};
+        Run run = {.o = o, .log.file = -1, .model = &model, .tokenizer = &tokenizer, .random = &random};
         ok = begin_run(&run, error) &&
              say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,
                  model.num_params) &&

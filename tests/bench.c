@@ -162,7 +162,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     }
     int counter = open_counter();
     double counted = read_counter(counter), start = now();
-    Run run = {.o = &o};            // no lines, no bar, nothing to save
+    Run run = {.o = &o, .log.file = -1};   // no lines, no bar, nothing to save
     if (!train(&model, &tokenizer, &all, &o, &run, error)) {
         return false;
     }
