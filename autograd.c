@@ -1034,7 +1034,7 @@ void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, d
 
     // Four vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
     // product of the four denominators, and multiplying it by the other three gives each its own. All four are scaled
-    // down before, so that no intermediate result leaves the range of a double for gradients of up to 1e120.
+    // down before, so that no intermediate result leaves the range of a double for gradients of up to 1e140.
     double scale = 1e-68, root = scale * sqrt(correct2), rate = lr * correct1 * scale;
     for (; LANES > 1 && i + 4 * LANES <= n; i += 4 * LANES) {
         Vec mean[4], d[4];
@@ -1047,7 +1047,7 @@ void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, d
             store(v + j, square);
             store(g + j, ZERO);
         }
-        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = rate / (d01 * d23), r01 = r * d23, r23 = r * d01;
+        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = 1 / (d01 * d23), r01 = r * d23 * rate, r23 = r * d01 * rate;
         store(p + i, load(p + i) - mean[0] * d[1] * r01);
         store(p + i + LANES, load(p + i + LANES) - mean[1] * d[0] * r01);
         store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
