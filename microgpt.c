@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #define VERSION "1.0.0"
 
@@ -2434,8 +2436,8 @@ static const Line *next_look(const Tape *tape, size_t *line)
     return *line < tape->n_lines ? &tape->lines[(*line)++] : NULL;
 }
 
-// The mean loss over the tokens of the first n documents, of which there are *n_tokens. Unless `views` is NULL, it takes
-// what each head looked at.
+// The mean loss over the tokens of the first n documents, of which there are *n_tokens. Unless `views` is NULL, it
+// takes what each head looked at.
 static double mean_loss(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs,
                         size_t *n_tokens, HeadView *views)
 {
@@ -2489,8 +2491,22 @@ static double loss_without(Model *model, const Tokenizer *tokenizer, const Docum
     return loss;
 }
 
-// How the views are drawn: in colours, with block characters, or with digits.
-typedef enum { DIGITS, BLOCKS, COLOURS } Paint;
+// The weights of the n positions that were just run, [position][layer][head] of them; false if one is not finite.
+static bool take_looks(const Model *model, size_t n, const double **weights)
+{
+    const Line *look;
+    size_t n_heads = model->n_layer * model->n_head;
+    for (size_t line = model->tape.first_line, k = 0; k < n_heads * n && (look = next_look(&model->tape, &line)); k++) {
+        weights[k] = look->a;
+        if (!all_finite(look->a, k / n_heads + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// How the views are drawn: in colors, with block characters, or with digits.
+typedef enum { DIGITS, BLOCKS, COLORS } Paint;
 
 typedef struct {
     size_t width;                // columns there are
@@ -2501,9 +2517,16 @@ static Screen screen_of_output(void)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
     bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) {               // for wcwidth() alone
+        setlocale(LC_CTYPE, "");
+    }
     unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
-    Screen screen = {width > 0 && width < 10000 ? (size_t)width : 80,
-                     dumb ? DIGITS : terminal && term && !(no_color && *no_color) ? COLOURS : BLOCKS};
+    Screen screen = {width > 0 && width < 10000 ? (size_t)width : 80, DIGITS};
+    if (terminal && term && *term && !dumb && !(no_color && *no_color)) {
+        screen.paint = COLORS;
+    } else if (!dumb && shows_unicode()) {
+        screen.paint = BLOCKS;
+    }
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col) {
@@ -2513,173 +2536,211 @@ static Screen screen_of_output(void)
     return screen;
 }
 
-// How many columns of a terminal a character takes.
-static int columns_of(uint32_t c)
+// A text, broken between words where the screen ends; what follows on is indented.
+static bool say_wrapped(Error *error, Screen screen, const char *text)
 {
-    static const struct { uint32_t from, to; int columns; } ranges[] = {
-        {0x0300, 0x036f, 0}, {0x200b, 0x200f, 0}, {0xfe00, 0xfe0f, 0}, {0x1100, 0x115f, 2}, {0x2e80, 0xa4cf, 2},
-        {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2}, {0xfe30, 0xfe6f, 2}, {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2},
-        {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (c >= ranges[i].from && c <= ranges[i].to) {
-            return ranges[i].columns;
+    bool ok = true;
+    size_t column = 0;
+    while (ok && *text) {
+        size_t bytes = strcspn(text, " "), columns = 0;
+        for (size_t i = 0; i < bytes; i++) {
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
         }
+        bool fits = !column || column + 1 + columns <= screen.width;
+        ok = say(error, "%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
+        column = (!column ? 0 : fits ? column + 1 : 2) + columns;
+        text += bytes + (text[bytes] == ' ');
     }
-    return 1;
+    return ok && say(error, "\n");
 }
 
-// The character of position i, in so many columns; ^ is the start token, and white space is made visible.
-static bool say_label(Error *error, const Model *model, const Tokenizer *tokenizer, size_t i, int width)
+// What stands for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
+typedef struct {
+    char text[8];
+    int columns;
+} Label;
+
+static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen screen, size_t i)
 {
     uint32_t code = i ? tokenizer->uchars[model->tokens[i]] : '^';
-    code = is_space(code) || code < ' ' ? 0x2423 : code;
-    char bytes[5] = {0};
-    encode_utf8(code, bytes);
-    int left = (width - columns_of(code)) / 2, right = width - columns_of(code) - left;
-    return say(error, "%*s%s%*s", left > 0 ? left : 0, "", bytes, right > 0 ? right : 0, "");
+    Label label = {"", 1};
+    if (is_space(code)) {
+        strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
+    } else if (code < ' ' || (code >= 0x7f && code < 0xa0)) {      // a terminal would obey it
+        strcpy(label.text, "?");
+    } else {
+        int columns = wcwidth((wchar_t)code);
+        label.columns = columns > 0 ? columns : 1;
+        if (columns == 0) {                                        // a mark that goes onto the character before it
+            strcpy(label.text, "\u25cc");
+        }
+        bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
+                      (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
+        if (!steers) {
+            encode_utf8(code, label.text + strlen(label.text));
+        }
+    }
+    return label;
+}
+
+static bool say_label(Error *error, Label label, size_t width)
+{
+    int left = ((int)width - label.columns) / 2, right = (int)width - label.columns - left;
+    return say(error, "%*s%s%*s", left, "", label.text, right, "");
 }
 
 // One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
-static bool say_cell(Error *error, Screen screen, double weight, bool strongest, int width)
+static bool say_cell(Error *error, Screen screen, double weight, bool strongest, size_t width)
 {
-    static const char *const blocks[] = {" ", "░", "▒", "▓", "█"};
+    static const char *const blocks[] = {"\u00b7", "░", "▒", "▓", "█"};
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
-    char text[16];
-    if (strongest && width > 1) {
+    int tenths = (int)(weight * 10 + 0.5);
+    bool faint = weight < 0.05;
+    char text[16] = "";
+    if (strongest && width == 3) {
         snprintf(text, sizeof text, weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
-    } else if (screen.paint == BLOCKS) {
-        const char *block = blocks[weight < 0.05 ? 0 : weight < 0.25 ? 1 : weight < 0.5 ? 2 : weight < 0.75 ? 3 : 4];
-        snprintf(text, sizeof text, "%s%s%s", block, width > 1 ? block : "", width > 1 ? block : "");
+    } else if (screen.paint == COLORS) {
+        snprintf(text, sizeof text, "%*s", (int)width, "");
     } else if (screen.paint == DIGITS) {
-        snprintf(text, sizeof text, width > 1 ? " %c " : "%c", weight < 0.05 ? '.' : "0123456789"[(int)(9.99 * weight)]);
+        snprintf(text, sizeof text, "%*c%*s", width < 3 ? 1 : 2, faint ? '.' : '0' + (tenths < 9 ? tenths : 9),
+                 width > 1 ? 1 : 0, "");
+    } else if (faint) {
+        snprintf(text, sizeof text, "%s%s%s", width < 3 ? "" : " ", blocks[0], width > 1 ? " " : "");
     } else {
-        snprintf(text, sizeof text, "%*s", width, "");
+        for (size_t i = 0; i < width; i++) {
+            strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
+        }
     }
-    if (screen.paint != COLOURS) {
+    if (screen.paint != COLORS) {
         return say(error, "%s", text);
     }
-    int shade = (int)(weight * 10 + 0.5);
-    return say(error, "\033[48;5;%d;38;5;%dm%s\033[0m", ramp[shade], shade > 5 ? 16 : 255, text);
+    return say(error, "\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
 }
 
-// The maps of the n positions that were just run, as many side by side as fit.
-static bool draw_maps(Model *model, const Tokenizer *tokenizer, size_t n, Screen screen, Error *error)
+// The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
+// are as narrow as the labels, and the percentage of the strongest stands behind the row.
+static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
+                      Screen screen, Error *error)
 {
-    const Tape *tape = &model->tape;
-    size_t n_heads = model->n_layer * model->n_head, cell = 2 + 3 * n <= screen.width ? 3 : 1;
-    size_t one = 2 + cell * n + (cell == 1 ? 5 : 0), gap = 3;
+    size_t n_heads = model->n_layer * model->n_head, widest = 1;
+    for (size_t i = 0; i < n; i++) {
+        widest = label_of(model, tokenizer, screen, i).columns > 1 ? 2 : widest;
+    }
+    size_t margin = widest + 1, cell = margin + 3 * n <= screen.width ? 3 : widest;
+    size_t one = margin + cell * n + (cell < 3 ? 5 : 0), gap = 3;
     one = one < 16 ? 16 : one;                                     // room for the title
     size_t abreast = (screen.width + gap) / (one + gap);
     abreast = abreast < 1 ? 1 : abreast;
-    const double **weights = malloc(n_heads * n * sizeof *weights);   // [position][layer][head]
-    if (!weights) {
-        return no_memory(error);
-    }
-    const Line *look;
-    for (size_t line = tape->first_line, k = 0; k < n_heads * n && (look = next_look(tape, &line)); k++) {
-        weights[k] = look->a;
-    }
     bool ok = true;
     for (size_t from = 0; ok && from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
         for (size_t h = from; ok && h < to; h++) {
             char title[64];
             snprintf(title, sizeof title, "layer %zu head %zu", h / model->n_head, h % model->n_head);
-            ok = say(error, h + 1 < to ? "%-*s" : "%.0d%s", h + 1 < to ? (int)(one + gap) : 0, title);
+            ok = say(error, "%-*s", h + 1 < to ? (int)(one + gap) : 0, title);
         }
         for (size_t row = 0; ok && row <= n; row++) {              // row 0: the labels of the columns
             ok = say(error, "\n");
             for (size_t h = from; ok && h < to; h++) {
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
-                size_t strongest = 0, used = 2 + cell * (row ? row : n);
+                size_t strongest = 0, used = margin + cell * (row ? row : n);
                 for (size_t key = 1; key < row; key++) {
                     strongest = w[key] > w[strongest] ? key : strongest;
                 }
-                ok = row ? say_label(error, model, tokenizer, row - 1, 1) && say(error, " ") : say(error, "  ");
+                ok = row ? say_label(error, label_of(model, tokenizer, screen, row - 1), widest) && say(error, " ")
+                         : say(error, "%*s", (int)margin, "");
                 for (size_t key = 0; ok && key < (row ? row : n); key++) {
-                    ok = row ? say_cell(error, screen, w[key], key == strongest, (int)cell)
-                             : say_label(error, model, tokenizer, key, (int)cell);
+                    ok = row ? say_cell(error, screen, w[key], key == strongest, cell)
+                             : say_label(error, label_of(model, tokenizer, screen, key), cell);
                 }
-                if (ok && row && cell == 1) {
-                    ok = say(error, "%*s %3.0f%%", (int)(n - row), "", 100 * w[strongest]);
-                    used = 2 + n + 5;
+                if (ok && row && cell < 3) {
+                    ok = say(error, "%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
+                    used = margin + cell * n + 5;
                 }
                 if (ok && h + 1 < to) {
                     ok = say(error, "%*s", (int)(one + gap - used), "");
                 }
             }
         }
-        ok = ok && say(error, to < n_heads ? "\n\n" : "\n");
+        ok = ok && say(error, "\n\n");
     }
-    free(weights);
-    return ok;
+    static const char *const others[] = {
+        [DIGITS] = "the others in tenths (. under 5%)",
+        [BLOCKS] = "the others as \u00b7 under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
+        [COLORS] = "the others in shades, brighter for more",
+    };
+    char legend[256];
+    snprintf(legend, sizeof legend, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
+             others[screen.paint]);
+    return ok && say_wrapped(error, screen, legend);
 }
 
-static bool say_map_values(const Model *model, size_t n, Error *error)
+static bool say_map_values(const Model *model, const double *const *weights, size_t n, Error *error)
 {
-    const Tape *tape = &model->tape;
     size_t n_heads = model->n_layer * model->n_head;
     bool ok = say(error, "layer\thead\tquery\tkey\tweight\n");
     for (size_t h = 0; ok && h < n_heads; h++) {
-        const Line *look;
-        for (size_t line = tape->first_line, k = 0; ok && k < n_heads * n && (look = next_look(tape, &line)); k++) {
-            for (size_t key = 0; ok && k % n_heads == h && key <= k / n_heads; key++) {
-                ok = say(error, "%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, k / n_heads, key,
-                         look->a[key]);
+        for (size_t query = 0; ok && query < n; query++) {
+            for (size_t key = 0; ok && key <= query; key++) {
+                ok = say(error, "%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
+                         weights[query * n_heads + h][key]);
             }
         }
     }
     return ok;
 }
 
-// One row a head; on a narrow screen, two lines a head.
+// One row a head; on a narrow screen, a few lines a head.
 static bool say_views(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool wide = screen.width >= 78;
+    bool wide = screen.width >= 79;
     double most = 0;
     for (size_t h = 0; h < n_heads; h++) {
         most = fmax(most, fabs(views[h].loss - loss));
     }
-    bool ok = !wide || say(error, "layer head   itself  before   first  elsewhere  entropy  loss without  change\n");
+    bool ok = !wide || say(error, "layer head itself before  first elsewhere entropy loss without  change\n");
     for (size_t h = 0; ok && h < n_heads; h++) {
         HeadView v = views[h];
         double change = v.loss - loss;
-        char bar[40] = "";
+        char bar[40] = "", text[512];
         for (int i = 0; most > 0 && i < (int)(8 * fabs(change) / most + 0.5); i++) {
-            strcat(bar, screen.paint == DIGITS ? "#" : "█");
+            strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
-        ok = say(error, wide ? "%5zu %4zu %6.1f %% %5.1f %% %5.1f %% %8.1f %% %8.2f %13.4f %+8.4f %s\n"
-                             : "layer %zu head %zu\n  itself %.0f%% before %.0f%% first %.0f%% else %.0f%%\n"
-                               "  bits %.2f, without %.4f %+.4f %s\n",
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+                                         : "layer %zu head %zu: itself %.1f%%, before %.1f%%, first %.1f%%, elsewhere "
+                                           "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
-                 100 * v.elsewhere, v.entropy, v.loss, change, bar);
+                 100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
+        ok = wide ? say(error, "%s", text) : say_wrapped(error, screen, text);
     }
-    return ok && say(error, "\nThe loss with all heads: %.4f\n", loss);
+    char text[64];
+    snprintf(text, sizeof text, "The loss with all heads: %.4f", loss);
+    return ok && say(error, "\n") && say_wrapped(error, screen, text);
 }
 
 // What stands out, in words, and only if the numbers carry it.
-static bool say_findings(const Model *model, const HeadView *views, double loss, Error *error)
+static bool say_findings(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
 {
-    bool ok = true;
+    bool ok = true, any = false;
     for (size_t h = 0; ok && h < model->n_layer * model->n_head; h++) {
         HeadView v = views[h];
         double change = v.loss - loss;
-        char name[64];
-        snprintf(name, sizeof name, "Layer %zu head %zu", h / model->n_head, h % model->n_head);
         const struct { bool carried; const char *text; double figure; } findings[] = {
-            {v.previous > 0.5, "looks back one character more than half of the time", 100 * v.previous},
-            {v.self > 0.5, "looks at its own position more than half of the time", 100 * v.self},
-            {v.first > 0.5, "looks at the first position more than half of the time", 100 * v.first},
+            {v.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * v.previous},
+            {v.self > 0.5, "looks at its own position more than half of the time: %.1f%%.", 100 * v.self},
+            {v.first > 0.5, "looks at the first position more than half of the time: %.1f%%.", 100 * v.first},
+            {fabs(change) < 0.005, "hardly matters: without it the loss changes by %+.4f.", change},
+            {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
-        for (size_t i = 0; ok && i < 3; i++) {
-            ok = !findings[i].carried || say(error, "%s %s (%.0f %%).\n", name, findings[i].text, findings[i].figure);
-        }
-        if (ok && fabs(change) < 0.005) {
-            ok = say(error, "%s hardly matters: without it the loss changes by %+.4f.\n", name, change);
-        } else if (ok && change < 0) {
-            ok = say(error, "%s is in the way: without it the loss is lower, by %.4f.\n", name, -change);
+        for (size_t i = 0; ok && i < sizeof findings / sizeof findings[0]; i++) {
+            if (findings[i].carried) {
+                char text[192];
+                int n = snprintf(text, sizeof text, "- Layer %zu head %zu ", h / model->n_head, h % model->n_head);
+                snprintf(text + n, sizeof text - (size_t)n, findings[i].text, findings[i].figure);
+                ok = (any || say(error, "\nWhat stands out:\n")) && say_wrapped(error, screen, text);
+                any = true;
+            }
         }
     }
     return ok;
@@ -2881,18 +2942,26 @@ static bool show_word(const Options *o, Error *error)
     Checkpoint checkpoint = {0};
     uint32_t *word = NULL;
     size_t length = 0;
+    const double **weights = NULL;
     const char *text = o->arguments[1];
     bool ok = load_model(o->arguments[0], strlen(text), &model, &tokenizer, &checkpoint, error) &&
               read_text("the word", text, &tokenizer, model.block_size, &word, &length, error);
     if (ok) {
         size_t n = length + 1;
+        model.tape.atomic = false;                       // heads are read off whole lines, in every build
         take_document(&model, &tokenizer, (Document){.tokens = word, .length = length});
         new_cache(&model, n);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
             gpt(&model, model.tokens[pos_id], pos_id, model.keys, model.values);
         }
-        ok = o->tsv ? say_map_values(&model, n, error) : draw_maps(&model, &tokenizer, n, screen_of_output(), error);
+        weights = malloc(model.n_layer * model.n_head * n * sizeof *weights);
+        ok = weights || no_memory(error);
+        ok = ok && (take_looks(&model, n, weights) ||
+                    fail(error, FAILED, "%s: the attention is not finite", o->arguments[0]));
+        ok = ok && (o->tsv ? say_map_values(&model, weights, n, error)
+                           : draw_maps(&model, &tokenizer, weights, n, screen_of_output(), error));
     }
+    free(weights);
     free(word);
     free(tokenizer.uchars);
     free_model(&model);
@@ -2921,11 +2990,15 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
         ok = (views && kept) || no_memory(error);
     }
     if (ok) {
+        model.tape.atomic = false;                       // heads are read off whole lines, in every build
         loss = mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, views);
-        for (size_t h = 0; h < n_heads; h++) {
-            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, h / model.n_head, h % model.n_head, kept);
-        }
         ok = isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]);
+        for (size_t h = 0; ok && h < n_heads; h++) {
+            size_t layer = h / model.n_head, head = h % model.n_head;
+            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, layer, head, kept);
+            ok = isfinite(views[h].loss) || fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite",
+                                                 o->arguments[0], layer, head);
+        }
     }
     if (ok && o->tsv) {
         ok = say(error, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
@@ -2935,7 +3008,8 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
                      h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
         }
     } else if (ok) {
-        ok = say_views(&model, views, loss, screen_of_output(), error) && say_findings(&model, views, loss, error);
+        Screen screen = screen_of_output();
+        ok = say_views(&model, views, loss, screen, error) && say_findings(&model, views, loss, screen, error);
     }
     free(views);
     free(kept);
@@ -3175,10 +3249,11 @@ static bool print_manual(Error *error)
         "On SIGINT or SIGTERM training ends after the current step, and the model is saved if \\-\\-save was given.\n"
         "A second signal ends it at once and leaves the last saved file as it is.\n"
         ".SH ENVIRONMENT\n"
-        ".TP\n.B NO_COLOR\nif it is set and not empty, progress has no colors.\n"
-        ".TP\n.B TERM\ndumb: no progress.\n"
+        ".TP\n.B NO_COLOR\nif it is set and not empty, progress and heads have no colors.\n"
+        ".TP\n.B TERM\ndumb: no progress; heads draws with digits.\n"
         ".TP\n.BR LC_ALL \", \" LC_CTYPE \", \" LANG\n"
-        "if the first of them that is set does not name UTF\\-8, progress is in ASCII.\n"
+        "if the first of them that is set does not name UTF\\-8, progress is in ASCII, and heads draws with digits.\n"
+        ".TP\n.B COLUMNS\nhow wide heads draws where standard output is no terminal.\n"
         ".SH EXIT STATUS\n"
         ".TP\n.B 0\ndone\n"
         ".TP\n.B 1\nthe work failed: a file, the data, a loss that is not finite, a full disk, no memory\n"
@@ -3189,6 +3264,7 @@ static bool print_manual(Error *error)
         "microgpt \\-\\-resume names.safetensors \\-\\-save names.safetensors\n"
         "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
         "microgpt eval names.safetensors \\-\\-data names.txt\n"
+        "microgpt heads names.safetensors maria\n"
         ".EE\n");
 }
 
