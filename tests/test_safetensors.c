@@ -269,6 +269,13 @@ static void test_reading(void)
           "eval gives the loss that plain loops give from the file", want, saw);
     check(fabs(bits - expected / log(2)) < 1e-12 && fabs(perplexity - exp(expected)) < 1e-11,
           "bits per character and perplexity are that loss in other units", "so", saw);
+    free(out);
+    free(wte.data);
+    free(wpe.data);
+    free(head.data);
+    for (int i = 0; i < 6 * L; i++) {
+        free(layers[i / 6][i % 6].data);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
