@@ -43,6 +43,11 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz
 
+# What compilers and checkers find without running it: nothing.
+.PHONY: analyze
+analyze:
+	@sh tests/analyze
+
 # How much of the program the tests reach, and why the rest is not.
 .PHONY: coverage
 coverage:
