@@ -2064,7 +2064,7 @@ struct Run {
     uint64_t looked, next_look;    // steps at which the clock was, and will be, looked at
     double began, last_look, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
-    uint64_t n_points;             // of the curve
+    size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 };
 
@@ -2111,7 +2111,7 @@ static void set_up_progress(Run *run)
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
     uint64_t todo = run->o->steps - run->first;
-    run->n_points = todo < POINTS ? todo : POINTS;
+    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
     run->looked = run->first;
     run->next_look = run->first + 1;
     run->began = run->last_look = run->last_flush = seconds();
