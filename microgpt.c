@@ -42,7 +42,8 @@ enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
 #else
 #define PRINTF_LIKE(f, args)
 #endif
-static bool fail(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+#define fail(...) (set_error(__VA_ARGS__), false)
 static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf, or a full disk
 static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n);
 static bool all_finite(const double *a, size_t n);
@@ -124,7 +125,7 @@ typedef struct {
 // code points to tokens, no search.
 static bool tokenize(Documents *all, Tokenizer *tokenizer)
 {
-    size_t n_codes = 0;
+    size_t n_codes = 1;
     for (size_t i = 0; i < all->n_text; i++) {
         n_codes = all->text[i] < n_codes ? n_codes : (size_t)all->text[i] + 1;
     }
@@ -440,7 +441,7 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
  * That was the algorithm. From here on: what it stands on.
  */
 
-static bool fail(Error *error, int status, const char *format, ...)
+static void set_error(Error *error, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -450,7 +451,6 @@ static bool fail(Error *error, int status, const char *format, ...)
     for (char *c = error->text; *c; c++) {       // one line, whatever is quoted in it
         *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     }
-    return false;
 }
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
@@ -1275,7 +1275,7 @@ static Shown shown(const char *name)
 {
     Shown s;
     size_t n = 0;
-    for (; name[n] && n < sizeof s.text - 1; n++) {
+    for (; n < sizeof s.text - 1 && name[n]; n++) {
         s.text[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
     }
     s.text[n] = '\0';
@@ -1751,7 +1751,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     }
     model->steps_done = o->step;
 
-    double numbers[N_RANDOM];
+    double numbers[N_RANDOM] = {0};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
     if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) {
@@ -2117,7 +2117,8 @@ static bool shows_unicode(void)
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     const char *locale = "", *term = getenv("TERM");
     for (size_t i = 0; !*locale && i < 3; i++) {
-        locale = getenv(names[i]) ? getenv(names[i]) : "";
+        const char *value = getenv(names[i]);
+        locale = value ? value : "";
     }
     bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
     return utf8 && term && strcmp(term, "linux") != 0;
@@ -2341,9 +2342,12 @@ static bool look_at_clock(Run *run, uint64_t done, Error *error)
     return true;
 }
 
-// The log is never behind the model file.
+// If the run is to be saved, saves it. The log is never behind the model file.
 static bool save_run(Run *run, Error *error)
 {
+    if (!run->target.path) {
+        return true;
+    }
     if (run->log.file >= 0 && !flush(&run->log)) {
         return log_failed(run, error);
     }
@@ -2352,7 +2356,7 @@ static bool save_run(Run *run, Error *error)
 
 static bool stop_run(Run *run, Error *error)
 {
-    if (run->o->save && !save_run(run, error)) {
+    if (!save_run(run, error)) {
         return false;
     }
     return fail(error, INTERRUPTED, "interrupted after step %llu of %llu; %s%s",
@@ -2403,7 +2407,7 @@ static bool end_run(Run *run, bool ok, Error *error)
         fputs("\r\033[K", stderr);
     }
     double took = seconds() - run->began;
-    ok = ok && (!run->o->save || save_run(run, error));
+    ok = ok && save_run(run, error);
     ok = ok && (!interrupted || stop_run(run, error));
     if (run->log.file >= 0) {
         bool written = flush(&run->log);
@@ -2642,6 +2646,7 @@ static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
         for (size_t row = 0; ok && row <= n; row++) {              // row 0: the labels of the columns
             ok = say(error, "\n");
             for (size_t h = from; ok && h < to; h++) {
+                // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
                 size_t strongest = 0, used = margin + cell * (row ? row : n);
                 for (size_t key = 1; key < row; key++) {
@@ -3058,7 +3063,7 @@ static const Option *find_option(const Command *command, const char *argument, E
         }
     }
     if (n_found != 1) {
-        fail(error, USAGE, "--%.*s: %s; see microgpt %s --help", (int)length, argument,
+        set_error(error, USAGE, "--%.*s: %s; see microgpt %s --help", (int)length, argument,
              n_found ? "the beginning of more than one option" : "no such option", command->name);
         return NULL;
     }
@@ -3072,7 +3077,7 @@ static const Option *find_letter(const Command *command, const char *argument, E
             return &options[i];
         }
     }
-    fail(error, USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
+    set_error(error, USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
     return NULL;
 }
 
