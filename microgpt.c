@@ -29,6 +29,10 @@
 
 #define VERSION "1.0.0"
 
+/* ------------------------------------------------------------------------------------------------------------------
+ * Before the algorithm, the few names that it uses of the rest of the program. A reader may skip them.
+ */
+
 // What went wrong, until main() says it. fail() fills it in and is false.
 typedef struct {
     int status;
