@@ -537,12 +537,12 @@ static inline void mul_backward(const Tape *t, const Line *l)
 double *v_add(Tape *t, double *a, double *b, size_t n) { return add_to(t, v_new(t, n), a, b, n); }
 double *v_mul(Tape *t, double *a, double *b, size_t n) { return mul_to(t, v_new(t, n), a, b, n); }
 
-// a^c. Local derivative: c * a^(c-1).
+// a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
 double *v_pow(Tape *t, double *a, double c, size_t n)
 {
     double *out = v_new(t, n);
     for (size_t i = 0; i < n; i++) {
-        out[i] = pow(a[i], c);
+        out[i] = c == 2 ? a[i] * a[i] : pow(a[i], c);
     }
     return record_atoms(t, OP_POW, out, n, a, NULL, c);
 }
@@ -551,7 +551,7 @@ static inline void pow_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
     for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->c * pow(l->a[i], l->c - 1) * g[i];
+        ga[i] += l->c * (l->c == 2 ? l->a[i] : pow(l->a[i], l->c - 1)) * g[i];
     }
 }
 
