@@ -146,7 +146,7 @@ LC_ALL=C heads "$model" maria
 same "another locale: ASCII alone" "no" "$(has "$(printf '[\200-\377]')")"
 NO_COLOR=1 heads "$model" maria
 same "NO_COLOR: no escapes" no "$(has "$esc")"
-for columns in 20 40 79 80 200; do
+for columns in 20 40 75 78 79 80 200; do
     for word in maria alexandra ''; do
         COLUMNS=$columns heads "$model" "$word"
         check "$columns columns: maps of '$word' are within ($(widest))" [ "$(widest)" -le "$columns" ]
