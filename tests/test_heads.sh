@@ -224,6 +224,29 @@ for number in 0 x 1.5 -1; do
     sh tests/sweep $number >"$T/stdout" 2>"$T/stderr"
     same "sweep $number: a line and status 2" "2 sweep: $number: not a number from 1 on" "$? $(cat "$T/stderr")"
 done
-make -n sweep >"$T/seen" 2>&1
-same "make sweep runs it" yes "$(has '^sh tests/sweep$')"
+if [ -n "${QUICK:-}" ]; then
+    skip "make sweep" "QUICK is set"
+else
+    make -s sweep >"$T/seen" 2>&1
+    same "make sweep: five rows of 10 seeds and 1000 steps" "5 Spread: standard deviation over 10 seeds, 1000 steps each." \
+        "$(awk 'NF == 6 && $1 + 0 && $3 > 2.2 && $3 < 2.5' "$T/seen" | wc -l | tr -d ' ') $(tail -n 1 "$T/seen")"
+fi
+
+# What the README types, where it types it.
+mkdir "$T/readme"
+cp microgpt "$T/readme/"
+cp -R data "$T/readme/"
+cd "$T/readme" || exit 1
+{
+    ./microgpt --steps 20000 --save names.safetensors -q --samples 0 &&
+    ./microgpt heads names.safetensors maria &&
+    ./microgpt heads names.safetensors &&
+    ./microgpt heads names.safetensors maria --tsv &&
+    ./microgpt heads names.safetensors --tsv --data data/names.txt --docs 100
+} >"$T/seen" 2>"$T/stderr"
+same "the README's commands: they work, without a word on standard error" "0 " "$? $(cat "$T/stderr")"
+cd "$ROOT" || exit 1
+same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
+    grep -c '^layer head itself' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
+    awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
 finish
