@@ -5,7 +5,7 @@
 : "${WARN=-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion}"
 export LC_ALL=C
 ROOT=$(pwd)
-T=$ROOT/$BUILD/$(basename "$0" .sh)
+T=$ROOT/$BUILD/$(basename "$0" .sh).d
 [ ! -d "$T" ] || chmod -R u+rwx "$T"
 rm -rf "$T"
 mkdir -p "$T" || exit 1

@@ -551,9 +551,10 @@ static void check_made_models(void)
         {"a head that looks at itself", "head 0 looks at its own position more than half of the time: 100.0%."},
         {"a head that looks at the start", "head 0 looks at the first position more than half of the time: "},
     };
-    for (size_t i_made = 0; i_made < 9; i_made++) {
-        size_t kind = i_made / 3;
-        double strength = i_made % 3 == 0 ? 16 : i_made % 3 == 1 ? 0.8 : 0.5;
+    static const double strengths[] = {16, 0.8, 0.6, 0.45, 0.35, 0.25};
+    for (size_t i_made = 0; i_made < 18; i_made++) {
+        size_t kind = i_made / 6;
+        double strength = strengths[i_made % 6];
         File f = open_model(FOLDER "/one");
         fill(&f, f.wte, 0);
         fill(&f, f.wpe, 0);
@@ -567,7 +568,7 @@ static void check_made_models(void)
             }
         }
         write_file(path, f.bytes, f.n_bytes);
-        check_words(looks[kind].name, path, strength > 1 ? looks[kind].must_say : anything);
+        check_words(looks[kind].name, path, strength > 2 ? looks[kind].must_say : anything);
         close_model(&f);
     }
     File f = open_model(FOLDER "/four");
@@ -625,12 +626,13 @@ static void check_made_models(void)
 int main(void)
 {
     if (system("rm -rf " FOLDER " && mkdir -p " FOLDER) != 0 ||
-        system("awk 'NR % 500 == 7' data/names.txt >" FOLDER "/names && "
-               "printf 'zo\\303\\253\\njos\\303\\251\\n\\345\\261\\261\\347\\224\\260\\nz\\342\\202\\254\\360\\237\\230\\200\\n"
-               "jose\\314\\201\\nana maria\\nabcdefghijklmnopqrstuvwxyz\\n' >" FOLDER "/unicode") != 0) {
+        system("awk 'NR % 500 == 7' data/names.txt >" FOLDER "/names") != 0) {
         check(false, "a folder for files: expected to make it, saw a failure");
         return finish();
     }
+    static const char unicode[] = "zo\303\253\njos\303\251\n\345\261\261\347\224\260\nz\342\202\254\360\237\230\200\n"
+                                  "jose\314\201\nana maria\nabcdefghijklmnopqrstuvwxyz\n";
+    write_file(FOLDER "/unicode", unicode, strlen(unicode));
     static const struct { const char *name, *options, *docs, *words[4]; } models[] = {
         {"default", "", FOLDER "/names", {"maria", "abdulrahmanabdu", "z", ""}},
         {"2 layers of 12 in 3 heads, block 8", "--n-layer 2 --n-embd 12 --n-head 3 --block-size 8", FOLDER "/names",
