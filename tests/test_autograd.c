@@ -722,6 +722,18 @@ static void test_adam(void)
     if (adam_agrees(37, 1, 0, 0.9, 0.95) && adam_agrees(37, 1, 0.1, 0, 0) && adam_agrees(37, 1, 1e9, 0.5, 0.999)) {
         check(true, "Adam: no learning, no memory, giant steps");
     }
+    // Parameters that no gradient reaches stay where they are, however large the steps of the others.
+    static const double rates[] = {1e9, 1e70, 1e80, 1e155, 1e200};
+    for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
+        double still[32], none[32] = {0}, first[32] = {0}, second[32] = {0}, expected[32];
+        char what[80];
+        for (int i = 0; i < 32; i++) {
+            still[i] = expected[i] = any_number();
+        }
+        adam(still, none, first, second, 32, 0, rates[k], 0.85, 0.99, 1e-8);
+        snprintf(what, sizeof what, "Adam: without gradients nothing moves, at a rate of %g: ", rates[k]);
+        check_all_near(what, expected, still, 32, 0);
+    }
     double p[32] = {0}, g[32], m[32] = {0}, v[32] = {0};
     bool zero = true;
     for (int i = 0; i < 32; i++) {
