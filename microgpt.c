@@ -3282,6 +3282,11 @@ int main(int argc, char **argv)
 {
     Options o;
     Error error = {0};
+    for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
+        if (fcntl(fd, F_GETFD) < 0) {
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        }
+    }
     standard_output.by_line = isatty(STDOUT_FILENO);
     bool ok = parse_command_line(&o, argc, argv, &error);
     signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end

@@ -82,6 +82,9 @@ same "its losses are those of the step lines" "$dir/steps2" "$dir/steps"
 ok "its learning rate falls from lr to lr / steps" "0.01 1e-05" \
     "$(awk -F, 'NR == 2 { a = $3 } END { printf "%g %g", a, $3 }' "$dir/a.csv")"
 refuses "a log on a full device" 1 "/dev/full: *" "$M" -q --log /dev/full
+refuses "standard output closed" 1 "standard output: *" sh -c "'$M' -q --log '$dir/closed.csv' --save '$dir/closed' >&-"
+ok "no file takes its place: the log" 0 "$(grep -c num "$dir/closed.csv")"
+ok "no file takes its place: the model" "" "$("$M" sample "$dir/closed" --samples 0 2>&1)"
 refuses "a log in a folder that is not there" 1 "$dir/none/x: *" "$M" --log "$dir/none/x"
 
 # --- eval
