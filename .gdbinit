@@ -1,5 +1,5 @@
-# Commands for stepping through microgpt-debug: `make debug` reads this file. Each calls a function of microgpt.c
-# ("Views for the debugger"). POS is a position; without it, the one that gpt() was called for last.
+# Commands for stepping through microgpt-debug: `make debug` reads this file. Each calls a function of
+# tests/views.c. POS is a position; without it, the one that gpt() was called for last.
 
 set confirm off
 set pagination off

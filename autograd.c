@@ -127,7 +127,7 @@ static inline Vec square_root(Vec v)
 
 // e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
 // Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where it is shifted into the exponent.
-// Where x is too small for that, or not a number, the result is not a number. It must not be positive.
+// Where x is too small for that, or not a number, the result is not a number. x must not be positive.
 static inline Vec exponential(Vec x)
 {
     const double log2_e = 0x1.71547652b82fep0, ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
@@ -163,18 +163,16 @@ static inline Vec exponential(Vec x) { return exp(x); }
  * Kernels.
  */
 
-double largest(const double *a, size_t n)
+// the largest of n values; vectors are loaded just as they were stored, because a load across two stores would wait
+static inline double largest(const double *a, size_t n)
 {
-    if (n < LANES) {
-        double max = a[0];
-        for (size_t i = 1; i < n; i++) {
-            max = a[i] > max ? a[i] : max;
-        }
-        return max;
-    }
-    Vec max = load(a + n - LANES);
-    for (size_t i = 0; i + LANES <= n; i += LANES) {
+    Vec max = ZERO + a[0];
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
         max = larger(load(a + i), max);
+    }
+    if (i < n) {
+        max = larger(first_or(load(a + i), n - i, max), max);
     }
     return lane_max(max);
 }
@@ -215,9 +213,11 @@ static inline void add_scaled(double *y, double c, const double *x, size_t n)
 
 // s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
 // (n+1)-th row on, the n-th is taken instead.
-static inline void dot_rows(double *s, const double *w, size_t stride, const double *x, size_t n, size_t cols)
+static inline void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
+                            size_t n, size_t cols)
 {
-    const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0, *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
+    const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0;
+    const double *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
     Vec xi = load(x), s0 = load(w0) * xi, s1 = load(w1) * xi, s2 = load(w2) * xi, s3 = load(w3) * xi;
     if (cols < LANES) {
         s0 = first(s0, cols), s1 = first(s1, cols), s2 = first(s2, cols), s3 = first(s3, cols);
@@ -241,8 +241,8 @@ static inline void dot_rows(double *s, const double *w, size_t stride, const dou
 }
 
 // y[j] = c * (row j of w dot x), or that added to y[j]
-static inline void multiply(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols,
-                            double c, bool add)
+static inline void multiply(double *restrict y, const double *restrict w, size_t stride, const double *restrict x,
+                            size_t rows, size_t cols, double c, bool add)
 {
     double s[4];
     size_t j = 0;
@@ -331,7 +331,8 @@ static inline void add_to_tile(Vec a[8], double y, double z, const double *x)
 }
 
 // add_rows() for n vectors x[s], y[s] and one matrix, two of them at a time, so that the matrix is read less often.
-static inline void add_rows_each(double *const *x, const double *w, double *const *y, size_t n, size_t rows, size_t cols)
+static inline void add_rows_each(double *const *x, const double *w, double *const *y, size_t n, size_t rows,
+                                 size_t cols)
 {
     size_t i = 0, s = 0;
     for (; i + 4 * LANES <= cols; i += 4 * LANES) {
@@ -354,8 +355,8 @@ static inline void add_rows_each(double *const *x, const double *w, double *cons
     }
 }
 
-// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. Two rows by four vectors of columns are
-// kept in registers while all n products are added.
+// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. Two rows by four vectors of columns
+// are kept in registers while all n products are added.
 static inline void add_products(double *w, double *const *y, double *const *x, size_t n, size_t rows, size_t cols)
 {
     for (size_t j = 0; j < rows; j += 2) {
@@ -784,8 +785,8 @@ static inline void softmax_backward(const Tape *t, const Line *l)
     }
 }
 
-// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect to
-// a[k] is -out[i]*out[k] * scale/n, plus scale where i is k.
+// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect
+// to a[k] is -out[i]*out[k] * scale/n, plus scale where i is k.
 double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
     if (t->atomic) {
@@ -941,8 +942,8 @@ static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart
  * Backward: from the line that made the result to the first line after the mark.
  *
  * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
- * again. If it says with tape_strand() where each such strand begins, they are read side by side: line k of all strands,
- * then line k-1 of all strands. What they have in common, such as a matrix, is then fetched once and not once a strand.
+ * again. If it says with tape_strand() where each such strand begins, they are read side by side: line k of all of
+ * them, then line k-1 of all of them. What they have in common, such as a matrix, is then fetched once and not once a strand.
  * The order is as good as the plain one as long as line k of a strand uses, of other strands, nothing but what their
  * lines before k have made, or line k of a strand before it.
  */
@@ -1032,12 +1033,13 @@ void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, d
     double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));
     size_t i = 0;
 
+#if LANES > 1
     // Four vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
     // product of the four denominators, and multiplying it by the other three gives each its own. All four are scaled
     // down before, so that no intermediate result leaves the range of a double for gradients of up to 1e140.
     double scale = 1e-68, root = scale * sqrt(correct2), rate = lr * correct1 * scale;
-    for (; LANES > 1 && i + 4 * LANES <= n; i += 4 * LANES) {
-        Vec mean[4], d[4];
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        Vec mean[4] = {ZERO}, d[4] = {ZERO};
         for (size_t k = 0; k < 4; k++) {
             size_t j = i + k * LANES;
             Vec gj = load(g + j), square = beta2 * load(v + j) + (1 - beta2) * gj * gj;
@@ -1053,6 +1055,7 @@ void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, d
         store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
         store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * d[2] * r23);
     }
+#endif
     for (; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];

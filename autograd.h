@@ -68,7 +68,7 @@ bool tape_init(Tape *t, size_t max_values, size_t max_lines);   // false: not en
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
-void tape_strand(Tape *t);                  // a strand begins that is like the one before it: see backward() in autograd.c
+void tape_strand(Tape *t);                  // a stretch of like lines begins: for speed only, see backward()
 void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
 
 // The gradient of a value, or of the first of several neighbours.
@@ -110,9 +110,6 @@ double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m,
 double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m);
                                                              // a[0] * row 0 + a[1] * row 1 + ...: m results
 double *v_linear(Tape *t, double *out, double *x, Matrix *w);   // the i-th result: x dot row i of w
-
-// What a data array holds the most of: its largest number.
-double largest(const double *a, size_t n);
 
 // One step of Adam for n parameters p with gradients g: m and v are the running means of the gradient and of its
 // square, step counts from 0. The gradients are set to zero for the next pass.

@@ -33,7 +33,7 @@
  * Before the algorithm, the few names that it uses of the rest of the program. A reader may skip them.
  */
 
-// What went wrong, until main() says it. fail() fills it in and is false.
+// What went wrong, until main() says it. fail() fills it in and returns false.
 typedef struct {
     int status;
     char text[8192];     // room for the longest file name and what is wrong with it
@@ -48,7 +48,7 @@ enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
 #endif
 static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 #define fail(...) (set_error(__VA_ARGS__), false)
-static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf, or a full disk
+static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf; false if it could not be written
 static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n);
 static bool all_finite(const double *a, size_t n);
 
@@ -117,8 +117,8 @@ static void shuffle(Documents *all, Random *random)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Tokenizer: every character that occurs gets a number, in the order of their code points. One more number, BOS, marks
- * where a document begins and ends.
+ * Tokenizer: every character that occurs gets a number, in code-point order. One more number, BOS, marks where a
+ * document begins and ends.
  */
 typedef struct {
     uint32_t *uchars;    // [BOS] the character of each token
@@ -144,7 +144,7 @@ static bool tokenize(Documents *all, Tokenizer *tokenizer)
     }
     for (size_t code = 0; code < n_codes; code++) {
         if (token_of[code]) {
-            token_of[code] = (uint32_t)tokenizer->BOS;
+            token_of[code] = (uint32_t)tokenizer->BOS;       // which counts the characters found so far
             tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
         }
     }
@@ -260,6 +260,8 @@ static void new_cache(Model *model, size_t positions)
     }
 }
 
+// The model itself: a token at a position goes in, a score for every possible next token (the logits) comes out. The
+// keys and values of every layer grow by this position's; those of the positions before it are what attention looks at.
 static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, double **values)
 {
     Tape *tape = &model->tape;
@@ -291,11 +293,11 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, 
             double *v_h = values[li] + hs;                   // 128: and of each cached value, likewise
             double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, scale);   // 129: query dot key, scaled
             double *attn_weights = softmax(tape, attn_logits, seen);   // 130: as shares of its attention
-            double *head_out = x_attn + hs;                            // 132: its place in the row, at which lands
-            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: what it looked at
+            double *head_out = x_attn + hs;                            // 132: its place in the row, to be filled with
+            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: the values, weighted
         }
         x = linear(tape, x_attn, layer->attn_wo);            // 133: the heads' outputs, mixed
-        x = v_add(tape, x, x_residual, n_embd);
+        x = v_add(tape, x, x_residual, n_embd);              // and added to what was there: the residual connection
 
         // 2) MLP: each position thinks for itself
         x_residual = x;
@@ -323,7 +325,7 @@ static double *document_loss(Model *model, const uint32_t *tokens, size_t n)
     new_cache(model, n);
     double *losses = v_value(tape, 0);                               // their sum so far
     for (size_t pos_id = 0; pos_id < n; pos_id++) {
-        tape_strand(tape);                                           // every position does the same
+        tape_strand(tape);                                           // for speed alone: see backward()
         uint32_t token_id = tokens[pos_id], target_id = tokens[pos_id + 1];
         double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
         double *probs = softmax(tape, logits, model->vocab_size);
@@ -370,8 +372,8 @@ static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all
         size_t n = take_document(model, tokenizer, all->docs[step % all->n]);
         double loss = train_step(model, n, step, o);
         if (!isfinite(loss)) {
-            return fail(error, FAILED, "step %llu: the loss is not finite (%g); a smaller --lr may help",
-                        (unsigned long long)step + 1, loss);
+            return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
+                        (unsigned long long)step + 1, isnan(loss) ? "not a number" : "infinite");
         }
         model->steps_done = step + 1;
         if (!after_step(run, step, loss, error)) {
@@ -388,7 +390,8 @@ static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all
  */
 
 // One sample, of at most block_size tokens, into model->tokens. Returns its length, or SIZE_MAX if the scores are
-// not finite. The cache stands before the mark.
+// not finite. The cache stands
+// before the mark, so that tape_drop() leaves it alone.
 static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, double temperature,
                      const uint32_t *prompt, size_t prompt_length)
 {
@@ -442,7 +445,7 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
 }
 
 /* ==================================================================================================================
- * That was the algorithm. From here on: what it stands on.
+ * That was the algorithm. From here on: what surrounds it.
  */
 
 static void set_error(Error *error, int status, const char *format, ...)
@@ -2393,8 +2396,22 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
+// Whether two names lead to the same file. One that is not there yet is only itself.
+static bool same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return a && b && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) &&
+                                            first.st_dev == second.st_dev && first.st_ino == second.st_ino));
+}
+
 static bool begin_run(Run *run, Error *error)
 {
+    const Options *o = run->o;
+    if (same_file(o->save, o->data) || same_file(o->log, o->data) || same_file(o->save, o->log) ||
+        same_file(o->log, o->resume)) {
+        return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", o->save &&
+                    (same_file(o->save, o->data) || same_file(o->save, o->log)) ? o->save : o->log);
+    }
     set_up_progress(run);
     if ((run->o->save && !find_target(&run->target, run->o->save, error)) ||
         (run->o->log && !open_log(run, error))) {
@@ -3031,6 +3048,9 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
 
 static bool run_heads(const Options *o, const char *argv0, Error *error)
 {
+    if (o->n_arguments == 2 && (o->data || o->docs)) {
+        return fail(error, USAGE, "--data and --docs go with heads MODEL, not with a word");
+    }
     return o->n_arguments == 2 ? show_word(o, error) : show_heads(o, argv0, error);
 }
 

@@ -18,7 +18,6 @@
 #include <sys/syscall.h>
 #endif
 
-enum { ROUNDS = 7 };
 
 typedef struct {
     const char *name;
@@ -124,13 +123,13 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     Model model = {.n_layer = (size_t)bench->n_layer, .n_embd = (size_t)bench->n_embd, .n_head = 4,
                    .head_dim = (size_t)bench->n_embd / 4, .block_size = (size_t)bench->block_size};
     Random random;
-    FILE *file = fopen(names, "rb");
+    int file = open_file(names, O_RDONLY);
     unsigned char *text = NULL;
     size_t n_text = 0;
-    if (!file || !read_all(file, &text, &n_text, error, names)) {
+    if (file < 0 || !read_all(file, &text, &n_text, error, names)) {
         return fail(error, FAILED, "%s: %s", names, strerror(errno));
     }
-    fclose(file);
+    close(file);
     if (bench->long_documents) {
         join_names(text, n_text, model.block_size);
     }
@@ -236,9 +235,10 @@ static double start_up(const char *program)
 int main(int argc, char **argv)
 {
     const char *names = argc > 1 ? argv[1] : "data/names.txt", *program = argc > 2 ? argv[2] : "./microgpt";
+    const int rounds = argc > 3 && atoi(argv[3]) > 0 ? atoi(argv[3]) : 7;
     Result best[N_CASES];
     double start = 1e9, most = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         double rate = peak(), seconds = start_up(program);
         most = rate > most ? rate : most;
         start = seconds < start ? seconds : start;
@@ -269,6 +269,6 @@ int main(int argc, char **argv)
     printf("\nThis machine's peak: %.1f billion multiply-adds a second, %d at a time, double precision.\n", most / 1e9,
            LANES);
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Lines and values are those of the last step.\n", 1e3 * start);
-    printf("Best of %d rounds. Instructions: - where the machine does not count them.\n", ROUNDS);
+    printf("Best of %d rounds. Instructions: - where the machine does not count them.\n", rounds);
     return 0;
 }

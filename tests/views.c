@@ -1,7 +1,7 @@
-/* Views for the debugger: what one can ask of a run that stands still, in the build that `make debug` makes. It is a part
- * of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and .lldbinit give
- * them short names. All they need is on the tape, which in this build has a line for every single + and *: so the
- * algorithm in microgpt.c is as it always is.
+/* Views for the debugger: what one can ask of a run that stands still, in the build that `make debug` makes. It is a
+ * part of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and
+ * .lldbinit give them short names. All they need is on the tape, which in this build has a line for every single + and
+ * *: so the algorithm in microgpt.c is as it always is.
  *
  * Where a view takes a position, LATEST is the one that gpt() was called for last.
  */
@@ -772,7 +772,10 @@ void show_top(int position)
         return;
     }
     const Place *probs = find_place("probs", logits->position);
-    double total = 0, max = largest(logits->at, logits->n);
+    double total = 0, max = logits->at[0];
+    for (size_t i = 1; i < logits->n; i++) {
+        max = fmax(max, logits->at[i]);
+    }
     for (size_t i = 0; i < logits->n; i++) {
         total += exp(logits->at[i] - max);
     }
