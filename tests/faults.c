@@ -6,6 +6,7 @@
  *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
  *   FAULT_COUNTS=FILE        at the end, a line "CALL N" for every call goes to FILE
  *   FAULT_HAPPENED=FILE      this file appears when the fault is injected
+ *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
  *
  * What goes to standard error is left alone, so that the program can say what went wrong.
  */
@@ -44,6 +45,7 @@ int __real_rename(const char *from, const char *to);
 int __real_ftruncate(int file, off_t n);
 off_t __real_lseek(int file, off_t n, int whence);
 int __real_fchmod(int file, mode_t mode);
+int __real_isatty(int file);
 
 static void touch(const char *name)
 {
@@ -164,3 +166,9 @@ int __wrap_rename(const char *from, const char *to) { return fails(RENAME) ? -1 
 int __wrap_ftruncate(int file, off_t n) { return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n); }
 off_t __wrap_lseek(int file, off_t n, int whence) { return fails(LSEEK) ? -1 : __real_lseek(file, n, whence); }
 int __wrap_fchmod(int file, mode_t mode) { return fails(FCHMOD) ? -1 : __real_fchmod(file, mode); }
+
+int __wrap_isatty(int file)
+{
+    const char *terminal = getenv("FAULT_TERMINAL");
+    return terminal && *terminal && file == STDOUT_FILENO ? 1 : __real_isatty(file);
+}

@@ -7,7 +7,7 @@ CALLS='malloc calloc realloc strdup open read write close fsync rename ftruncate
 injected=0
 
 wraps=
-for call in $CALLS; do
+for call in $CALLS isatty; do
     wraps="$wraps,--wrap=$call"
 done
 sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
@@ -33,7 +33,9 @@ SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
 W=$T/work
 scenario()
 {
-    case $1 in
+    FAULT_TERMINAL=
+    case $1 in *' by line') FAULT_TERMINAL=yes ;; esac
+    case ${1% by line} in
     train) set -- --data "$T/names.txt" $SIZES --samples 2 ;;
     stdin) set -- --data - $SIZES --samples 2 --recipe lesson ;;
     shipped) set -- --steps 0 --samples 1 ;;
@@ -42,8 +44,11 @@ scenario()
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;
+    heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
     word) set -- heads "$W/model" anna ;;
+    word-tsv) set -- heads "$W/model" anna --tsv ;;
     help) set -- --help ;;
+    manual) set -- --manual-page ;;
     esac
     "$T/microgpt" "$@" <"$T/names.txt" >"$T/stdout" 2>"$T/stderr"
     status=$?
@@ -126,9 +131,7 @@ fault()
     ok "$1: $2 with $3, each of $5: $4"
 }
 
-FAULT='' FAULT_COUNTS='' FAULT_HAPPENED=$T/happened
-export FAULT FAULT_COUNTS FAULT_HAPPENED
-unset FAULT FAULT_COUNTS
+FAULT='' FAULT_TERMINAL='' FAULT_HAPPENED=$T/happened
 scenarios='help train stdin shipped'
 if ./microgpt --help | grep -q -e '--save '; then
     "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
@@ -136,24 +139,30 @@ if ./microgpt --help | grep -q -e '--save '; then
     scenarios="$scenarios save resume sample eval"
 fi
 if ./microgpt --help | grep -q 'microgpt heads'; then
-    scenarios="$scenarios heads word"
+    scenarios="$scenarios heads word heads-tsv word-tsv"
+fi
+if ./microgpt --manual-page >"$T/manual" 2>&1; then
+    scenarios="$scenarios manual"
 fi
 
-export FAULT_HAPPENED
-for s in $scenarios; do
+# count SCENARIO: the run without a fault, its result and its calls.
+count()
+{
     prepare
     FAULT_COUNTS=$T/counts
     export FAULT_COUNTS
-    scenario "$s"
+    scenario "$1"
     unset FAULT_COUNTS
-    if [ "$status" -ne 0 ]; then
-        not_ok "$s" 'status 0 without a fault' "$status: $(head -n 1 "$T/stderr")"
-        continue
-    fi
     cp "$T/stdout" "$T/right.stdout"
     rm -rf "$T/right"
     cp -r "$W" "$T/right"
-    export FAULT
+    [ "$status" -eq 0 ] || not_ok "$1" 'status 0 without a fault' "$status: $(head -n 1 "$T/stderr")"
+    return "$status"
+}
+
+export FAULT_HAPPENED FAULT_TERMINAL FAULT
+for s in $scenarios; do
+    count "$s" || continue
     while read -r call n; do
         [ "$n" -gt 0 ] || continue
         case $call in
@@ -179,7 +188,15 @@ for s in $scenarios; do
         *) fault "$s" "$call" EIO failed "$n" ;;
         esac
     done <"$T/counts"
-    unset FAULT
+done
+
+# Once more where every line is a write of its own, so that each thing said is one that fails.
+for s in $scenarios; do
+    case $s in stdin | shipped | save | resume) continue ;; esac
+    count "$s by line" || continue
+    n=$(sed -n 's/^write //p' "$T/counts")
+    [ -z "${QUICK:-}" ] || [ "$n" -lt 10 ] || n=10
+    fault "$s by line" write EIO failed "$n"
 done
 ok "$injected faults injected, one at a time"
 finish

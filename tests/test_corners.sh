@@ -1,0 +1,80 @@
+# Ways through the program that few inputs take: odd characters, logs that are continued, models from a pipe, screens of
+# several kinds.
+. tests/lib.sh
+
+SIZES='--n-embd 4 --n-head 2 --block-size 8 --samples 0 -q'
+printf 'anna\nbob\ncara\n' >"$T/names"
+
+# A log that is continued: rows of steps that will be done again are cut off, and so is a row that is not whole.
+microgpt --data "$T/names" $SIZES --steps 4 --save "$T/m4" --log "$T/log4" >/dev/null
+microgpt --data "$T/names" --resume "$T/m4" --steps 9 --samples 0 -q --log "$T/whole" --save "$T/m9" >/dev/null
+tail -n +2 "$T/whole" >"$T/later"                       # steps 5 to 9, without the heading
+cat "$T/log4" "$T/later" >"$T/expected"
+for behind in '5,1.5,0.01
+6,1.25,0.01
+' '5,1.5,0.' '5' ''; do
+    cp "$T/log4" "$T/log"
+    printf '%s' "$behind" >>"$T/log"
+    microgpt --data "$T/names" --resume "$T/m4" --steps 9 --samples 0 -q --log "$T/log" >/dev/null
+    same_file "a log continued behind '$(echo "$behind" | tr '\n' ' ')'" "$T/expected" "$T/log"
+done
+printf 'step,loss' >"$T/log"
+fails 1 '*log: not a log that can be continued: *' ./microgpt --data "$T/names" --resume "$T/m4" --steps 9 --log "$T/log"
+same 'and what is no log is left alone' 'step,loss' "$(cat "$T/log")"
+fails 1 '*plain: a model that cannot be resumed: it has no *' ./microgpt --resume tests/corpus/model_file/plain --data "$T/names"
+
+# Odd characters, from the text to the file and back, and as labels of a map.
+printf 'a\001b\nc d\n\346\235\216e\314\201\nx\342\200\213y\n\302\205z\177\n"\\\n' >"$T/odd"
+microgpt --data "$T/odd" $SIZES --steps 3 --save "$T/odd.model" >/dev/null
+check 'a model of odd characters is saved and evaluated' microgpt eval "$T/odd.model" --data "$T/odd"
+microgpt sample "$T/odd.model" --samples 9 --seed 3 >"$T/a" && microgpt sample "$T/odd.model" --samples 9 --seed 3 >"$T/b"
+same_file 'and sampled' "$T/a" "$T/b"
+for c in '\033' '\302\206' '\303\251' 'q'; do
+    printf "a$c\\n" >"$T/unknown"
+    fails 1 '*unknown:1: the model does not know the character *U+00*' ./microgpt eval "$T/odd.model" --data "$T/unknown"
+done
+
+# A model file that is no file but a pipe.
+microgpt sample "$T/m9" --samples 5 >"$T/a"
+cat "$T/m9" | microgpt sample /dev/stdin --samples 5 >"$T/b"
+same_file 'a model from a pipe' "$T/a" "$T/b"
+head -c 900 "$T/m9" | microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
+same 'half a model from a pipe' 1 $?
+same 'a whole evaluation in so many documents' 'docs 2' "$(microgpt eval "$T/m9" --data "$T/names" --docs 2 | head -n 1)"
+
+if ! ./microgpt --help | grep -q 'microgpt heads'; then
+    finish
+fi
+# Maps of attention on screens of every kind. Each must have a line for each position, and no line too wide.
+for word in 'anna' 'a'; do
+    for screen in 'TERM=dumb LC_ALL=C' 'TERM=xterm LC_ALL=C' 'TERM=xterm LC_ALL=C.UTF-8' 'COLUMNS=20 LC_ALL=C.UTF-8' \
+        'COLUMNS=1000000' 'COLUMNS=x' 'TERM=linux LANG=en.utf8 LC_ALL=' 'TERM= LC_ALL='; do
+        # shellcheck disable=SC2086
+        check "heads $word with $screen" env $screen $MICROGPT_WRAPPER ./microgpt heads "$T/m9" $word
+    done
+done
+for word in 'c d' "$(printf 'a\001b')" "$(printf '\346\235\216e\314\201')" "$(printf 'x\342\200\213y')" "$(printf 'z\177')"; do
+    for screen in LC_ALL=C LC_ALL=C.UTF-8; do
+        env $screen $MICROGPT_WRAPPER ./microgpt heads "$T/odd.model" "$word" >"$T/out" 2>&1
+        same "heads, odd characters, $screen: nothing that a terminal would obey" '0 0' \
+            "$? $(LC_ALL=C tr -d '\n -~\200-\377' <"$T/out" | wc -c | tr -d ' ')"
+    done
+done
+if script -qec true "$T/typescript" >/dev/null 2>&1; then
+    for screen in 'TERM=xterm' 'TERM=xterm NO_COLOR=1' 'TERM=dumb' 'TERM=xterm COLUMNS=30'; do
+        script -qec "env LC_ALL=C.UTF-8 $screen ./microgpt heads $T/m9 anna" "$T/typescript" >"$T/out" 2>&1 </dev/null
+        same "heads on a terminal with $screen" 0 $?
+        script -qec "env LC_ALL=C.UTF-8 $screen ./microgpt heads $T/m9 --data $T/names" "$T/typescript" >"$T/out" 2>&1 </dev/null
+        same "heads of all documents on a terminal with $screen" 0 $?
+    done
+    # A run that would take hours, and one of days, shown as such and stopped.
+    for steps in 300000000 9007199254740992; do
+        script -qec "stty cols 100; env LC_ALL=C TERM=xterm timeout -s INT 2 ./microgpt --steps $steps" "$T/typescript" \
+            >"$T/out" 2>&1 </dev/null
+        same "$steps steps on a terminal: the time left" yes \
+            "$(tr '\r' '\n' <"$T/out" | grep -a -q -E '[0-9]+:[0-9]+:[0-9]+ left|[0-9]+ days left' && echo yes)"
+    done
+else
+    skip 'heads on a terminal' 'there is no script(1) that can make one'
+fi
+finish
