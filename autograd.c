@@ -155,7 +155,6 @@ static inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 static inline double lane_sum(Vec v) { return v; }
 static inline double lane_max(Vec v) { return v; }
 static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d) { s[0] = a; s[1] = b; s[2] = c; s[3] = d; }
-static inline Vec square_root(Vec v) { return sqrt(v); }
 static inline Vec exponential(Vec x) { return exp(x); }
 #endif
 
