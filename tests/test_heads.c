@@ -100,7 +100,7 @@ static uint64_t little_endian(const char *bytes)
 // Where the value of this name begins in the header.
 static const char *value_of(const File *f, const char *name)
 {
-    char key[64];
+    char key[96];
     snprintf(key, sizeof key, "\"%s\":", name);
     const char *found = strstr(f->bytes + 8, key);
     if (!found) {
