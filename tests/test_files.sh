@@ -82,6 +82,12 @@ same "its losses are those of the step lines" "$dir/steps2" "$dir/steps"
 ok "its learning rate falls from lr to lr / steps" "0.01 1e-05" \
     "$(awk -F, 'NR == 2 { a = $3 } END { printf "%g %g", a, $3 }' "$dir/a.csv")"
 refuses "a log on a full device" 1 "/dev/full: *" "$M" -q --log /dev/full
+head -n 50 data/names.txt >"$dir/words"
+cp "$dir/words" "$dir/kept"
+refuses "the documents as the log" 2 "*two things at once*" "$M" -q --data "$dir/words" --log "$dir/words"
+refuses "the documents as the model" 2 "*two things at once*" "$M" -q --data "$dir/words" --save "$dir/./words"
+refuses "the model as the log" 2 "*two things at once*" "$M" -q --save "$dir/both" --log "$dir/both"
+same "the documents are as they were" "$dir/kept" "$dir/words"
 refuses "standard output closed" 1 "standard output: *" sh -c "'$M' -q --log '$dir/closed.csv' --save '$dir/closed' >&-"
 ok "no file takes its place: the log" 0 "$(grep -c num "$dir/closed.csv")"
 ok "no file takes its place: the model" "" "$("$M" sample "$dir/closed" --samples 0 2>&1)"
