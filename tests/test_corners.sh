@@ -4,6 +4,7 @@
 
 SIZES='--n-embd 4 --n-head 2 --block-size 8 --samples 0 -q'
 printf 'anna\nbob\ncara\n' >"$T/names"
+printf 'ab\nba\n' >"$T/names2"
 
 # A log that is continued: rows of steps that will be done again are cut off, and so is a row that is not whole.
 microgpt --data "$T/names" $SIZES --steps 4 --save "$T/m4" --log "$T/log4" >/dev/null
@@ -42,8 +43,21 @@ head -c 900 "$T/m9" | microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
 same 'half a model from a pipe' 1 $?
 same 'a whole evaluation in so many documents' 'docs 2' "$(microgpt eval "$T/m9" --data "$T/names" --docs 2 | head -n 1)"
 
-if ! ./microgpt --help | grep -q 'microgpt heads'; then
-    finish
+same 'and in fewer than were asked for' 'docs 3' "$(microgpt eval "$T/m9" --data "$T/names" --docs 9 | head -n 1)"
+fails 1 '*huge: the loss is not finite' ./microgpt eval tests/corpus/model_file/huge --data "$T/names2"
+fails 2 '--n-embd 10: *' ./microgpt --resume "$T/m4" --data "$T/names" --n-embd 10
+
+# Where a long output cannot be written, the run ends at once, and not only at its end.
+if [ -w /dev/full ]; then
+    for command in '--steps 1000000000' "sample $T/m9 --samples 1000000000" "--steps 1000000000 -q --log /dev/full"; do
+        case $command in *log*) out=/dev/null pattern='/dev/full: *' ;; *) out=/dev/full pattern='standard output: *' ;; esac
+        # shellcheck disable=SC2086
+        $MICROGPT_WRAPPER ./microgpt $command >$out 2>"$T/stderr" </dev/null
+        status=$? want=1 stdout_may=yes
+        fails_as_said "a full disk in the middle: $command" $status
+    done
+else
+    skip 'a full disk in the middle' 'there is no /dev/full'
 fi
 # Maps of attention on screens of every kind. Each must have a line for each position, and no line too wide.
 for word in 'anna' 'a'; do
