@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Before a function that is seldom called: kept out of those that call it, which stay short and fast that way.
+#ifdef __GNUC__
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Vectors. All loops below are written for vectors of LANES numbers. With GCC's and clang's vector types these are as
  * wide as the machine's; in plain C11, and with -DAUTOGRAD_PLAIN, a vector is one double and every loop is a scalar
@@ -25,6 +32,9 @@
 #define LANES 4
 #else
 #define LANES 2
+#endif
+#if defined(__clang__) || __GNUC__ >= 12
+#define HAS_SHUFFLE
 #endif
 typedef double Vec __attribute__((vector_size(LANES * sizeof(double))));
 typedef uint64_t Bits __attribute__((vector_size(LANES * sizeof(double))));
@@ -40,12 +50,6 @@ static inline Vec load(const double *p)
 static inline void store(double *p, Vec v)
 {
     memcpy(p, &v, sizeof v);
-}
-
-// the bits of v where keep is one, and of other where it is zero
-static inline Vec choose(Bits keep, Vec v, Vec other)
-{
-    return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
 // ones in the first n lanes, of which there are LANES at most
@@ -70,7 +74,8 @@ static inline Vec first(Vec v, size_t n)
 // the first n lanes of v, and of other behind them
 static inline Vec first_or(Vec v, size_t n, Vec other)
 {
-    return choose(lanes_before(n), v, other);
+    Bits keep = lanes_before(n);
+    return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
 static inline Vec where_positive(Vec x, Vec v)
@@ -80,12 +85,18 @@ static inline Vec where_positive(Vec x, Vec v)
 
 static inline Vec larger(Vec a, Vec b)
 {
-    return choose((Bits)(a > b), a, b);
+    for (int k = 0; k < LANES; k++) {
+        a[k] = a[k] > b[k] ? a[k] : b[k];
+    }
+    return a;
 }
 
 static inline double lane_sum(Vec v)
 {
-#if LANES == 4
+#if LANES == 4 && defined(HAS_SHUFFLE)
+    Vec half = v + __builtin_shufflevector(v, v, 2, 3, 0, 1);
+    return half[0] + half[1];
+#elif LANES == 4
     return (v[0] + v[2]) + (v[1] + v[3]);
 #else
     return v[0] + v[1];
@@ -105,7 +116,7 @@ static inline double lane_max(Vec v)
 // s[0..3] = the lane sums of four vectors
 static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d)
 {
-#if LANES == 4 && (defined(__clang__) || __GNUC__ >= 12)
+#if LANES == 4 && defined(HAS_SHUFFLE)
     Vec ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
     Vec cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
     store(s, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
@@ -123,6 +134,25 @@ static inline Vec square_root(Vec v)
         v[k] = sqrt(v[k]);
     }
     return v;
+}
+
+// the square roots of two vectors, to the seven digits of single precision, from 1e-18 to 1e19; smaller ones as 1e-18
+static inline void rough_roots(Vec *a, Vec *b)
+{
+    typedef float Floats __attribute__((vector_size(2 * LANES * sizeof(float))));
+    Floats f = {0};
+    for (int k = 0; k < LANES; k++) {
+        f[k] = (float)(*a)[k];
+        f[LANES + k] = (float)(*b)[k];
+    }
+    f += 1e-36f;
+    for (int k = 0; k < 2 * LANES; k++) {
+        f[k] = sqrtf(f[k]);
+    }
+    for (int k = 0; k < LANES; k++) {
+        (*a)[k] = (double)f[k];
+        (*b)[k] = (double)f[LANES + k];
+    }
 }
 
 // e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
@@ -261,119 +291,116 @@ static inline void multiply(double *restrict y, const double *restrict w, size_t
 }
 
 // The same for rows of any length. Where the length is known, multiply() needs no loop for it.
-static void multiply_any(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols, double c,
-                         bool add)
+static APART void multiply_any(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols,
+                               double c, bool add)
 {
     multiply(y, w, stride, x, rows, cols, c, add);
 }
 
-// x[i] += y[0] * w[0][i] + y[1] * w[1][i] + ...: the rows of w, each times its y, summed. Four vectors of columns are
-// kept in registers while all rows are added, even and odd rows apart, so that no addition waits for the one before.
-static inline void add_rows(double *x, const double *w, size_t stride, const double *y, size_t rows, size_t cols)
+// A tile: DOWN rows of ACROSS vectors, as many as there are registers for. Sums in a tile do not wait for one another.
+#ifndef AUTOGRAD_TILE
+#if defined(__AVX512VL__) || defined(__aarch64__)
+#define AUTOGRAD_TILE 4
+#else
+#define AUTOGRAD_TILE 2
+#endif
+#endif
+enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, COLUMNS = ACROSS * LANES };
+
+static inline void load_tile(Vec tile[DOWN][ACROSS], double *const rows[DOWN])
 {
+    for (int k = 0; k < DOWN; k++) {
+        for (int i = 0; i < ACROSS; i++) {
+            tile[k][i] = load(rows[k] + i * LANES);
+        }
+    }
+}
+
+static inline void store_tile(Vec tile[DOWN][ACROSS], double *const rows[DOWN])
+{
+    for (int k = 0; k < DOWN; k++) {
+        for (int i = 0; i < ACROSS; i++) {
+            store(rows[k] + i * LANES, tile[k][i]);
+        }
+    }
+}
+
+// Adds the vectors at x to every row, c[k] times to row k.
+static inline void add_to_tile(Vec tile[DOWN][ACROSS], const double c[DOWN], const double *x)
+{
+    Vec xi[ACROSS];
+    for (int i = 0; i < ACROSS; i++) {
+        xi[i] = load(x + i * LANES);
+    }
+    for (int k = 0; k < DOWN; k++) {
+        for (int i = 0; i < ACROSS; i++) {
+            tile[k][i] += c[k] * xi[i];
+        }
+    }
+}
+
+// x[s][i] += y[s][0] * w[0][i] + y[s][1] * w[1][i] + ..., for n pairs of x and y and one matrix: its rows, each times
+// its y, summed. A tile holds a piece of several x while all rows are added, so that the matrix is read less often.
+static inline void add_rows(double *const *x, const double *w, double *const *y, size_t n, size_t rows, size_t cols)
+{
+    double spare[COLUMNS] = {0};           // takes what a tile has too much, where fewer x are left than it has rows
     size_t i = 0;
-    for (; i + 4 * LANES <= cols; i += 4 * LANES) {
-        Vec a0 = load(x + i), a1 = load(x + i + LANES), a2 = load(x + i + 2 * LANES), a3 = load(x + i + 3 * LANES);
-        Vec b0 = ZERO, b1 = b0, b2 = b0, b3 = b0;
-        const double *wj = w + i;
-        size_t j = 0;
-        for (; j + 2 <= rows; j += 2, wj += 2 * stride) {
-            const double *wk = wj + stride;
-            a0 += y[j] * load(wj);
-            a1 += y[j] * load(wj + LANES);
-            a2 += y[j] * load(wj + 2 * LANES);
-            a3 += y[j] * load(wj + 3 * LANES);
-            b0 += y[j + 1] * load(wk);
-            b1 += y[j + 1] * load(wk + LANES);
-            b2 += y[j + 1] * load(wk + 2 * LANES);
-            b3 += y[j + 1] * load(wk + 3 * LANES);
+    for (; i + COLUMNS <= cols; i += COLUMNS) {
+        for (size_t s = 0; s < n; s += DOWN) {
+            double *to[DOWN];
+            const double *from[DOWN];
+            for (size_t k = 0; k < DOWN; k++) {
+                to[k] = s + k < n ? x[s + k] + i : spare;
+                from[k] = s + k < n ? y[s + k] : y[s];
+            }
+            Vec tile[DOWN][ACROSS];
+            load_tile(tile, to);
+            size_t j = 0;
+            do {
+                double c[DOWN];
+                for (size_t k = 0; k < DOWN; k++) {
+                    c[k] = from[k][j];
+                }
+                add_to_tile(tile, c, w + j * cols + i);
+            } while (++j < rows);
+            store_tile(tile, to);
         }
-        if (j < rows) {
-            a0 += y[j] * load(wj);
-            a1 += y[j] * load(wj + LANES);
-            a2 += y[j] * load(wj + 2 * LANES);
-            a3 += y[j] * load(wj + 3 * LANES);
-        }
-        store(x + i, a0 + b0);
-        store(x + i + LANES, a1 + b1);
-        store(x + i + 2 * LANES, a2 + b2);
-        store(x + i + 3 * LANES, a3 + b3);
     }
     for (; i < cols; i += LANES) {
-        Vec sum = load(x + i);
-        for (size_t j = 0; j < rows; j++) {
-            sum += y[j] * load(w + j * stride + i);
-        }
-        store(x + i, cols - i < LANES ? first_or(sum, cols - i, load(x + i)) : sum);
-    }
-}
-
-// A tile: four vectors from each of two places.
-static inline void load_tile(Vec a[8], const double *p, const double *q)
-{
-    a[0] = load(p), a[1] = load(p + LANES), a[2] = load(p + 2 * LANES), a[3] = load(p + 3 * LANES);
-    a[4] = load(q), a[5] = load(q + LANES), a[6] = load(q + 2 * LANES), a[7] = load(q + 3 * LANES);
-}
-
-static inline void store_tile(const Vec a[8], double *p, double *q)
-{
-    store(p, a[0]), store(p + LANES, a[1]), store(p + 2 * LANES, a[2]), store(p + 3 * LANES, a[3]);
-    store(q, a[4]), store(q + LANES, a[5]), store(q + 2 * LANES, a[6]), store(q + 3 * LANES, a[7]);
-}
-
-// Adds y times the four vectors at x to a tile's first half, z times the same to its second half.
-static inline void add_to_tile(Vec a[8], double y, double z, const double *x)
-{
-    Vec x0 = load(x), x1 = load(x + LANES), x2 = load(x + 2 * LANES), x3 = load(x + 3 * LANES);
-    a[0] += y * x0, a[1] += y * x1, a[2] += y * x2, a[3] += y * x3;
-    a[4] += z * x0, a[5] += z * x1, a[6] += z * x2, a[7] += z * x3;
-}
-
-// add_rows() for n vectors x[s], y[s] and one matrix, two of them at a time, so that the matrix is read less often.
-static inline void add_rows_each(double *const *x, const double *w, double *const *y, size_t n, size_t rows,
-                                 size_t cols)
-{
-    size_t i = 0, s = 0;
-    for (; i + 4 * LANES <= cols; i += 4 * LANES) {
-        for (s = 0; s + 2 <= n; s += 2) {
-            const double *ys = y[s], *yt = y[s + 1];
-            size_t j = 0;
-            Vec a[8];
-            load_tile(a, x[s] + i, x[s + 1] + i);
-            do {
-                add_to_tile(a, ys[j], yt[j], w + j * cols + i);
-            } while (++j < rows);
-            store_tile(a, x[s] + i, x[s + 1] + i);
-        }
-    }
-    for (s = 0; s < n; s++) {
-        size_t done = s + 1 < n || n % 2 == 0 ? i : 0;         // of an odd number, the last is still to do
-        if (done < cols) {
-            add_rows(x[s] + done, w + done, cols, y[s], rows, cols - done);
+        for (size_t s = 0; s < n; s++) {
+            Vec old = load(x[s] + i), sum = old;
+            for (size_t j = 0; j < rows; j++) {
+                sum += y[s][j] * load(w + j * cols + i);
+            }
+            store(x[s] + i, cols - i < LANES ? first_or(sum, cols - i, old) : sum);
         }
     }
 }
 
-// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. Two rows by four vectors of columns
-// are kept in registers while all n products are added.
+// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. A tile holds a piece of w while all n
+// products are added.
 static inline void add_products(double *w, double *const *y, double *const *x, size_t n, size_t rows, size_t cols)
 {
-    for (size_t j = 0; j < rows; j += 2) {
-        size_t i = 0;
-        for (; j + 2 <= rows && i + 4 * LANES <= cols; i += 4 * LANES) {
-            double *wj = w + j * cols + i;
-            Vec a[8];
-            load_tile(a, wj, wj + cols);
-            size_t p = 0;
-            do {
-                add_to_tile(a, y[p][j], y[p][j + 1], x[p] + i);
-            } while (++p < n);
-            store_tile(a, wj, wj + cols);
-        }
-        for (size_t k = j; i < cols && k < j + 2 && k < rows; k++) {
-            for (size_t p = 0; p < n; p++) {
-                add_scaled(w + k * cols + i, y[p][k], x[p] + i, cols - i);
+    double spare[COLUMNS] = {0};
+    size_t i = 0;
+    for (; i + COLUMNS <= cols; i += COLUMNS) {
+        for (size_t j = 0; j < rows; j += DOWN) {
+            double *to[DOWN];
+            for (size_t k = 0; k < DOWN; k++) {
+                to[k] = j + k < rows ? w + (j + k) * cols + i : spare;
             }
+            Vec tile[DOWN][ACROSS];
+            load_tile(tile, to);
+            size_t s = 0;
+            do {
+                add_to_tile(tile, y[s] + j, x[s] + i);
+            } while (++s < n);
+            store_tile(tile, to);
+        }
+    }
+    for (size_t j = 0; i < cols && j < rows; j++) {
+        for (size_t s = 0; s < n; s++) {
+            add_scaled(w + j * cols + i, y[s][j], x[s] + i, cols - i);
         }
     }
 }
@@ -512,8 +539,21 @@ static double *add_to(Tape *t, double *out, double *a, double *b, size_t n)
 
 static inline void add_backward(const Tape *t, const Line *l)
 {
-    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
-    add_scaled(grad(t, l->b), 1, grad(t, l->out), l->n);
+    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
+    size_t n = l->n, i = 0;
+    if (n == 1) {
+        *ga += *g;
+        *gb += *g;
+        return;
+    }
+    for (; i + LANES <= n; i += LANES) {
+        store(ga + i, load(ga + i) + load(g + i));
+        store(gb + i, load(gb + i) + load(g + i));
+    }
+    if (i < n) {
+        store(ga + i, load(ga + i) + first(load(g + i), n - i));
+        store(gb + i, load(gb + i) + first(load(g + i), n - i));
+    }
 }
 
 // a * b. Local derivatives: b and a.
@@ -732,7 +772,7 @@ static inline void dot_backward(const Tape *t, const Line *l)
 }
 
 // Where exponential() gives up, the C library decides.
-static double *softmax_by_libm(double *out, const double *a, double max, size_t n)
+static APART double *softmax_by_libm(double *out, const double *a, double max, size_t n)
 {
     double total = 0;
     for (size_t i = 0; i < n; i++) {
@@ -748,13 +788,18 @@ static double *softmax_by_libm(double *out, const double *a, double max, size_t 
 // e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
 // the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
 // -out[i]*out[k], plus out[i] where i is k.
+static APART double *softmax_of_atoms(Tape *t, double *a, double max, size_t n)
+{
+    double *exps = v_exp(t, v_plus(t, a, -max, n), n);
+    double *total = v_sum(t, exps, n);
+    return v_scale(t, exps, v_pow(t, total, -1, 1), n);
+}
+
 double *v_softmax(Tape *t, double *a, size_t n)
 {
     double max = largest(a, n);
     if (t->atomic) {
-        double *exps = v_exp(t, v_plus(t, a, -max, n), n);
-        double *total = v_sum(t, exps, n);
-        return v_scale(t, exps, v_pow(t, total, -1, 1), n);
+        return softmax_of_atoms(t, a, max, n);
     }
     double *out = v_new(t, n);
     record(t, OP_SOFTMAX, out, n, a, NULL, 0);
@@ -786,12 +831,17 @@ static inline void softmax_backward(const Tape *t, const Line *l)
 
 // a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect
 // to a[k] is -out[i]*out[k] * scale/n, plus scale where i is k.
+static APART double *rmsnorm_of_atoms(Tape *t, double *a, double eps, size_t n)
+{
+    double *ms = v_times(t, v_dot(t, a, a, n), 1 / (double)n, 1);
+    double *scale = v_pow(t, v_plus(t, ms, eps, 1), -0.5, 1);
+    return v_scale(t, a, scale, n);
+}
+
 double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
     if (t->atomic) {
-        double *ms = v_times(t, v_dot(t, a, a, n), 1 / (double)n, 1);
-        double *scale = v_pow(t, v_plus(t, ms, eps, 1), -0.5, 1);
-        return v_scale(t, a, scale, n);
+        return rmsnorm_of_atoms(t, a, eps, n);
     }
     double *out = v_new(t, n);
     double per_n = 1 / (double)n, scale = 1 / sqrt(dot(a, a, n) * per_n + eps);
@@ -816,14 +866,19 @@ static inline void rmsnorm_backward(const Tape *t, const Line *l)
 }
 
 // (a dot row i of b) * c. Local derivatives: row i times c, and a times c.
+static APART double *dots_of_atoms(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c)
+{
+    double *dots = v_new(t, n);
+    for (size_t i = 0; i < n; i++) {
+        sum_of_products(t, dots + i, a, 1, b + i * stride, 1, m);
+    }
+    return v_times(t, dots, c, n);
+}
+
 double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c)
 {
     if (t->atomic) {
-        double *dots = v_new(t, n);
-        for (size_t i = 0; i < n; i++) {
-            sum_of_products(t, dots + i, a, 1, b + i * stride, 1, m);
-        }
-        return v_times(t, dots, c, n);
+        return dots_of_atoms(t, a, b, n, stride, m, c);
     }
     double *out = v_new(t, n);
     Line *line = record(t, OP_DOTS, out, n, a, b, c);
@@ -854,13 +909,19 @@ static inline void dots_backward(const Tape *t, const Line *l)
 }
 
 // a[0] * row 0 of b + a[1] * row 1 of b + ... Local derivatives: row i, and a[i].
+static APART double *weighted_sum_of_atoms(Tape *t, double *out, double *a, double *b, size_t n, size_t stride,
+                                           size_t m)
+{
+    for (size_t j = 0; j < m; j++) {
+        sum_of_products(t, out + j, a, 1, b + j, stride, n);
+    }
+    return out;
+}
+
 double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m)
 {
     if (t->atomic) {
-        for (size_t j = 0; j < m; j++) {
-            sum_of_products(t, out + j, a, 1, b + j, stride, n);
-        }
-        return out;
+        return weighted_sum_of_atoms(t, out, a, b, n, stride, m);
     }
     for (size_t j = 0; j < m; j += LANES) {
         Vec even = ZERO, odd = ZERO;
@@ -901,17 +962,25 @@ static inline void weighted_sum_backward(const Tape *t, const Line *l)
 }
 
 // x dot row j of w. Local derivatives: row j, and x.
+static APART double *linear_of_atoms(Tape *t, double *out, double *x, Matrix *w)
+{
+    for (size_t j = 0; j < w->rows; j++) {
+        sum_of_products(t, out + j, w->data + j * w->cols, 1, x, 1, w->cols);
+    }
+    return out;
+}
+
+// Rows of 16 and of 64 are those of the default model; with the length known, their loops need not be counted.
 double *v_linear(Tape *t, double *out, double *x, Matrix *w)
 {
     if (t->atomic) {
-        for (size_t j = 0; j < w->rows; j++) {
-            sum_of_products(t, out + j, w->data + j * w->cols, 1, x, 1, w->cols);
-        }
-        return out;
+        return linear_of_atoms(t, out, x, w);
     }
     record(t, OP_LINEAR, out, w->rows, x, NULL, 0)->w = w;
-    if (w->cols == 4 * LANES) {
-        multiply(out, w->data, 4 * LANES, x, w->rows, 4 * LANES, 1, false);
+    if (w->cols == 16) {
+        multiply(out, w->data, 16, x, w->rows, 16, 1, false);
+    } else if (w->cols == 64) {
+        multiply(out, w->data, 64, x, w->rows, 64, 1, false);
     } else {
         multiply_any(out, w->data, w->cols, x, w->rows, w->cols, 1, false);
     }
@@ -924,15 +993,20 @@ static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart
 {
     Matrix *w = l->w;
     while (n > 0) {
-        double *x[32], *gx[32], *g[32];
+        double *x[32], *gx[32], *g[32], *gw = grad(t, w->data);
         size_t k = 0;
         for (; k < n && k < 32; k++, l -= apart) {
             x[k] = l->a;
             gx[k] = grad(t, l->a);
             g[k] = grad(t, l->out);
         }
-        add_rows_each(gx, w->data, g, k, w->rows, w->cols);
-        add_products(grad(t, w->data), g, x, k, w->rows, w->cols);
+        if (w->cols == 16) {
+            add_rows(gx, w->data, g, k, w->rows, 16);
+            add_products(gw, g, x, k, w->rows, 16);
+        } else {
+            add_rows(gx, w->data, g, k, w->rows, w->cols);
+            add_products(gw, g, x, k, w->rows, w->cols);
+        }
         n -= k;
     }
 }
@@ -942,9 +1016,9 @@ static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart
  *
  * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
  * again. If it says with tape_strand() where each such strand begins, they are read side by side: line k of all of
- * them, then line k-1 of all of them. What they have in common, such as a matrix, is then fetched once and not once a strand.
- * The order is as good as the plain one as long as line k of a strand uses, of other strands, nothing but what their
- * lines before k have made, or line k of a strand before it.
+ * them, then line k-1 of all of them. What they have in common, such as a matrix, is then fetched once and not once a
+ * strand. The order is as good as the plain one as long as line k of a strand uses, of other strands, nothing but what
+ * their lines before k have made, or line k of a strand before it.
  */
 const char *const op_names[N_OPS] = {
     [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
@@ -1024,42 +1098,87 @@ void backward(Tape *t, double *result)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Adam.
+ * Adam: each parameter moves against the running mean of its gradient, measured by the root of the running mean of the
+ * gradient's square. Both means start at zero; the corrections undo what that takes from them in the first steps.
  */
+typedef struct {
+    double lr, beta1, beta2, eps, correct1, correct2;
+} AdamStep;
+
+static APART void adam_each(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        m[i] = s->beta1 * m[i] + (1 - s->beta1) * g[i];
+        v[i] = s->beta2 * v[i] + (1 - s->beta2) * g[i] * g[i];
+        double m_hat = m[i] * s->correct1, v_hat = v[i] * s->correct2;
+        p[i] -= s->lr * m_hat / (sqrt(v_hat) + s->eps);
+        g[i] = 0;
+    }
+}
+
+#if LANES > 1
+// The same for four vectors at a time, because roots and divisions cost more than all the rest. The move is a fraction.
+// Of the first two vectors it is m / (root + eps). Of the other two the root is only known roughly, as r. One step of
+// Newton's would make it exact: (r*r + v) / (2*r); so m / (root + eps) is 2*r*m / (r*r + v + 2*r*eps). In this way the
+// unit for roots and those for products share the work. Then one division serves all four: it gives the reciprocal of
+// the product of the four denominators, and multiplying it by the other three gives each its own. Returns how many
+// parameters it has moved; it stops early where numbers are too large, or too small, for this.
+static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
+{
+    double root2 = sqrt(s->correct2), rate = s->lr * s->correct1 / root2, eps = s->eps / root2;
+    double new1 = 1 - s->beta1, new2 = 1 - s->beta2;
+    size_t i = 0;
+    if (rate < 1e-100 || rate > 1e200 || s->beta1 < 0.5 || s->beta2 < 0.5) {
+        return 0;
+    }
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        Vec mean[4] = {ZERO}, square[4] = {ZERO};
+        for (size_t k = 0; k < 4; k++) {
+            size_t j = i + k * LANES;
+            square[k] = load(v + j) + new2 * (load(g + j) * load(g + j) - load(v + j));
+            mean[k] = load(m + j) + new1 * (load(g + j) - load(m + j));
+        }
+        Vec r2 = square[2], r3 = square[3];
+        rough_roots(&r2, &r3);
+        Vec d0 = square_root(square[0]) + eps, d1 = square_root(square[1]) + eps, d01 = d0 * d1;
+        Vec d2 = r2 * (r2 + 2 * eps) + square[2], d3 = r3 * (r3 + 2 * eps) + square[3], d23 = d2 * d3;
+        Vec all = d01 * d23;
+        if (!(lane_sum(all) < 1e200)) {
+            break;
+        }
+        for (size_t k = 0; k < 4; k++) {
+            size_t j = i + k * LANES;
+            store(m + j, mean[k]);
+            store(v + j, square[k]);
+            store(g + j, ZERO);
+        }
+        Vec share = rate / all, share01 = share * d23, share23 = (share + share) * d01;
+        store(p + i, load(p + i) - mean[0] * d1 * share01);
+        store(p + i + LANES, load(p + i + LANES) - mean[1] * d0 * share01);
+        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * r2 * d3 * share23);
+        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * r3 * d2 * share23);
+    }
+    return i;
+}
+#else
+static size_t adam_fast(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
+{
+    (void)p, (void)g, (void)m, (void)v, (void)n, (void)s;
+    return 0;
+}
+#endif
+
 void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, double lr, double beta1, double beta2,
           double eps)
 {
-    double correct1 = 1 / (1 - pow(beta1, (double)step + 1)), correct2 = 1 / (1 - pow(beta2, (double)step + 1));
+    AdamStep s = {.lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps,
+                  .correct1 = 1 / (1 - pow(beta1, (double)step + 1)),
+                  .correct2 = 1 / (1 - pow(beta2, (double)step + 1))};
     size_t i = 0;
-
-#if LANES > 1
-    // Four vectors at a time, because a division costs more than all the rest: one division gives the reciprocal of the
-    // product of the four denominators, and multiplying it by the other three gives each its own. All four are scaled
-    // down before, so that no intermediate result leaves the range of a double for gradients of up to 1e140.
-    double scale = 1e-68, root = scale * sqrt(correct2), rate = lr * correct1 * scale;
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        Vec mean[4] = {ZERO}, d[4] = {ZERO};
-        for (size_t k = 0; k < 4; k++) {
-            size_t j = i + k * LANES;
-            Vec gj = load(g + j), square = beta2 * load(v + j) + (1 - beta2) * gj * gj;
-            mean[k] = beta1 * load(m + j) + (1 - beta1) * gj;
-            d[k] = square_root(square) * root + scale * eps;
-            store(m + j, mean[k]);
-            store(v + j, square);
-            store(g + j, ZERO);
-        }
-        Vec d01 = d[0] * d[1], d23 = d[2] * d[3], r = 1 / (d01 * d23), r01 = r * d23 * rate, r23 = r * d01 * rate;
-        store(p + i, load(p + i) - mean[0] * d[1] * r01);
-        store(p + i + LANES, load(p + i + LANES) - mean[1] * d[0] * r01);
-        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * d[3] * r23);
-        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * d[2] * r23);
-    }
-#endif
-    for (; i < n; i++) {
-        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
-        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        double m_hat = m[i] * correct1, v_hat = v[i] * correct2;
-        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
-        g[i] = 0;
+    while (i < n) {
+        i += adam_fast(p + i, g + i, m + i, v + i, n - i, &s);
+        size_t rest = n - i < 4 * LANES ? n - i : 4 * LANES;
+        adam_each(p + i, g + i, m + i, v + i, rest, &s);
+        i += rest;
     }
 }

@@ -1,5 +1,6 @@
 /* The engine alone: each operation's value and derivative, the tape, fused against atomic, Adam. */
 // also built with -DAUTOGRAD_PLAIN
+// also built with -DAUTOGRAD_TILE=3
 #include "../autograd.h"
 #include "test.h"
 
@@ -709,7 +710,7 @@ static bool adam_agrees(size_t n, double scale, double lr, double beta1, double 
 
 static void test_adam(void)
 {
-    static const double scales[] = {1, 1e-6, 1e-30, 1e20, 1e60, 1e100, 1e140};
+    static const double scales[] = {1, 1e-6, 1e-10, 1e-18, 1e-30, 1e9, 1e17, 1e18, 1e19, 1e20, 1e60, 1e100, 1e140};
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
         bool ok = true;
         for (size_t n = 1; ok && n <= 70; n++) {
@@ -719,11 +720,12 @@ static void test_adam(void)
             check(true, "Adam: 1 to 70 parameters, gradients of size %g", scales[i]);
         }
     }
-    if (adam_agrees(37, 1, 0, 0.9, 0.95) && adam_agrees(37, 1, 0.1, 0, 0) && adam_agrees(37, 1, 1e9, 0.5, 0.999)) {
-        check(true, "Adam: no learning, no memory, giant steps");
+    if (adam_agrees(37, 1, 0, 0.9, 0.95) && adam_agrees(37, 1, 1e-200, 0.9, 0.95) && adam_agrees(37, 1, 0.1, 0, 0) &&
+        adam_agrees(37, 1, 0.1, 0.6, 0) && adam_agrees(37, 1, 0.1, 0.5, 0.5) && adam_agrees(37, 1, 1e9, 0.5, 0.999)) {
+        check(true, "Adam: no learning, next to none, no memory, a short one, giant steps");
     }
     // Parameters that no gradient reaches stay where they are, however large the steps of the others.
-    static const double rates[] = {1e9, 1e70, 1e80, 1e155, 1e200};
+    static const double rates[] = {1e9, 1e70, 1e80, 1e155, 1e200, 1e250, 1e300};
     for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
         double still[32], none[32] = {0}, first[32] = {0}, second[32] = {0}, expected[32];
         char what[80];
