@@ -4,7 +4,7 @@
  *   kernels      the loops in which the time goes
  *   tape         the memory, the mark, one line
  *   operations   forward and backward of each, next to each other
- *   backward     the walk from the last line to the first
+ *   walks        over the lines: forward from the first to the last, backward from the last to the first
  *   Adam         the step that parameters take against their gradients
  */
 #include "autograd.h"
@@ -14,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Before a function that is seldom called: kept out of those that call it, which stay short and fast that way.
+// A function that is kept out of those that call it, which stay short that way; and one that becomes a part of each of
+// them, because it is shorter where it is known what it is called with.
 #ifdef __GNUC__
 #define APART __attribute__((noinline))
+#define WITHIN inline __attribute__((always_inline))
 #else
 #define APART
+#define WITHIN inline
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -242,7 +245,7 @@ static inline void add_scaled(double *y, double c, const double *x, size_t n)
 
 // s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
 // (n+1)-th row on, the n-th is taken instead.
-static inline void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
+static WITHIN void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
                             size_t n, size_t cols)
 {
     const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0;
@@ -269,32 +272,36 @@ static inline void dot_rows(double *restrict s, const double *restrict w, size_t
     lane_sums(s, s0, s1, s2, s3);
 }
 
-// y[j] = c * (row j of w dot x), or that added to y[j]
-static inline void multiply(double *restrict y, const double *restrict w, size_t stride, const double *restrict x,
-                            size_t rows, size_t cols, double c, bool add)
+// y[s][j] = c * (row j of w dot x[s]), or that added to y[s][j], for n pairs of x and y. Rows are fetched once for all.
+static WITHIN void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n, size_t rows,
+                            size_t cols, double c, bool add)
 {
-    double s[4];
+    double sums[4];
     size_t j = 0;
     for (; j + 4 <= rows; j += 4) {
-        dot_rows(s, w + j * stride, stride, x, 4, cols);
-        for (size_t k = 0; k < 4; k += LANES) {
-            store(y + j + k, add ? load(y + j + k) + c * load(s + k) : c * load(s + k));
+        for (size_t s = 0; s < n; s++) {
+            double *to = y[s] + j;
+            dot_rows(sums, w + j * stride, stride, x[s], 4, cols);
+            for (size_t k = 0; k < 4; k += LANES) {
+                store(to + k, add ? load(to + k) + c * load(sums + k) : c * load(sums + k));
+            }
         }
     }
-    if (j < rows) {
-        dot_rows(s, w + j * stride, stride, x, rows - j, cols);
+    for (size_t s = 0; j < rows && s < n; s++) {
+        double *to = y[s] + j;
+        dot_rows(sums, w + j * stride, stride, x[s], rows - j, cols);
         for (size_t k = 0; k < rows - j; k += LANES) {
-            Vec old = load(y + j + k), new = add ? old + c * load(s + k) : c * load(s + k);
-            store(y + j + k, LANES < 4 && k + LANES <= rows - j ? new : first_or(new, rows - j - k, old));
+            Vec old = load(to + k), new = add ? old + c * load(sums + k) : c * load(sums + k);
+            store(to + k, LANES < 4 && k + LANES <= rows - j ? new : first_or(new, rows - j - k, old));
         }
     }
 }
 
 // The same for rows of any length. Where the length is known, multiply() needs no loop for it.
-static APART void multiply_any(double *y, const double *w, size_t stride, const double *x, size_t rows, size_t cols,
-                               double c, bool add)
+static APART void multiply_any(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
+                               size_t rows, size_t cols, double c, bool add)
 {
-    multiply(y, w, stride, x, rows, cols, c, add);
+    multiply(y, w, stride, x, n, rows, cols, c, add);
 }
 
 // A tile: DOWN rows of ACROSS vectors, as many as there are registers for. Sums in a tile do not wait for one another.
@@ -382,9 +389,9 @@ static inline void add_rows(double *const *x, const double *w, double *const *y,
 static inline void add_products(double *w, double *const *y, double *const *x, size_t n, size_t rows, size_t cols)
 {
     double spare[COLUMNS] = {0};
-    size_t i = 0;
-    for (; i + COLUMNS <= cols; i += COLUMNS) {
-        for (size_t j = 0; j < rows; j += DOWN) {
+    for (size_t j = 0; j < rows; j += DOWN) {
+        size_t i = 0;
+        for (; i + COLUMNS <= cols; i += COLUMNS) {
             double *to[DOWN];
             for (size_t k = 0; k < DOWN; k++) {
                 to[k] = j + k < rows ? w + (j + k) * cols + i : spare;
@@ -397,10 +404,10 @@ static inline void add_products(double *w, double *const *y, double *const *x, s
             } while (++s < n);
             store_tile(tile, to);
         }
-    }
-    for (size_t j = 0; i < cols && j < rows; j++) {
-        for (size_t s = 0; s < n; s++) {
-            add_scaled(w + j * cols + i, y[s][j], x[s] + i, cols - i);
+        for (size_t k = j; i < cols && k < j + DOWN && k < rows; k++) {
+            for (size_t s = 0; s < n; s++) {
+                add_scaled(w + k * cols + i, y[s][k], x[s] + i, cols - i);
+            }
         }
     }
 }
@@ -451,13 +458,17 @@ void tape_drop(Tape *t)
     t->n_values = t->first_value;
     t->n_lines = t->first_line;
     t->n_strands = 0;
-    t->uneven = false;
+    t->uneven = t->deferred = false;
 }
 
 void tape_strand(Tape *t)
 {
+    if (!t->recording || t->atomic) {
+        return;
+    }
     if (t->n_strands == 0) {
         t->strand_start = t->n_lines;
+        t->deferred = true;
     } else if (t->n_strands == 1) {
         t->strand_length = t->n_lines - t->strand_start;
     } else if (t->n_lines != t->strand_start + t->n_strands * t->strand_length) {
@@ -502,15 +513,26 @@ static inline Line *record(Tape *t, Op op, double *out, size_t n, double *a, dou
     return line;
 }
 
+// What a line says is done at once, unless it is in a strand: then tape_join() does it.
+static APART void lines_forward(Line *l, size_t n, size_t apart);
+
+static inline double *compute(Tape *t, Line *line)
+{
+    if (!t->deferred) {
+        lines_forward(line, 1, 0);
+    }
+    return line->out;
+}
+
 // An atom on n neighbours: one line, or n lines where every one is to be seen.
-static inline double *record_atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
     if (!t->atomic) {
-        record(t, op, out, n, a, b, c);
-    } else {
-        for (size_t i = 0; i < n; i++) {
-            record(t, op, out + i, 1, a + i, b ? b + i : NULL, c);
-        }
+        return compute(t, record(t, op, out, n, a, b, c));
+    }
+    lines_forward(&(Line){.op = op, .n = (uint32_t)n, .out = out, .a = a, .b = b, .c = c}, 1, 0);
+    for (size_t i = 0; i < n; i++) {
+        record(t, op, out + i, 1, a + i, b ? b + i : NULL, c);
     }
     return out;
 }
@@ -521,20 +543,19 @@ static inline double *record_atoms(Tape *t, Op op, double *out, size_t n, double
  */
 
 // a + b. Local derivatives: 1 and 1.
-static double *add_to(Tape *t, double *out, double *a, double *b, size_t n)
+static inline void add_forward(const Line *l)
 {
+    size_t n = l->n, i = 0;
     if (n == 1) {
-        *out = *a + *b;
-    } else {
-        size_t i = 0;
-        for (; i + LANES <= n; i += LANES) {
-            store(out + i, load(a + i) + load(b + i));
-        }
-        if (i < n) {
-            store(out + i, first_or(load(a + i) + load(b + i), n - i, load(out + i)));
-        }
+        *l->out = *l->a + *l->b;
+        return;
     }
-    return record_atoms(t, OP_ADD, out, n, a, b, 0);
+    for (; i + LANES <= n; i += LANES) {
+        store(l->out + i, load(l->a + i) + load(l->b + i));
+    }
+    if (i < n) {
+        store(l->out + i, first_or(load(l->a + i) + load(l->b + i), n - i, load(l->out + i)));
+    }
 }
 
 static inline void add_backward(const Tape *t, const Line *l)
@@ -557,12 +578,11 @@ static inline void add_backward(const Tape *t, const Line *l)
 }
 
 // a * b. Local derivatives: b and a.
-static double *mul_to(Tape *t, double *out, double *a, double *b, size_t n)
+static inline void mul_forward(const Line *l)
 {
-    for (size_t i = 0; i < n; i++) {
-        out[i] = a[i] * b[i];
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * l->b[i];
     }
-    return record_atoms(t, OP_MUL, out, n, a, b, 0);
 }
 
 static inline void mul_backward(const Tape *t, const Line *l)
@@ -574,17 +594,12 @@ static inline void mul_backward(const Tape *t, const Line *l)
     }
 }
 
-double *v_add(Tape *t, double *a, double *b, size_t n) { return add_to(t, v_new(t, n), a, b, n); }
-double *v_mul(Tape *t, double *a, double *b, size_t n) { return mul_to(t, v_new(t, n), a, b, n); }
-
 // a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
-double *v_pow(Tape *t, double *a, double c, size_t n)
+static inline void pow_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = c == 2 ? a[i] * a[i] : pow(a[i], c);
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
     }
-    return record_atoms(t, OP_POW, out, n, a, NULL, c);
 }
 
 static inline void pow_backward(const Tape *t, const Line *l)
@@ -596,13 +611,11 @@ static inline void pow_backward(const Tape *t, const Line *l)
 }
 
 // log a. Local derivative: 1 / a.
-double *v_log(Tape *t, double *a, size_t n)
+static inline void log_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = log(a[i]);
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = log(l->a[i]);
     }
-    return record_atoms(t, OP_LOG, out, n, a, NULL, 0);
 }
 
 static inline void log_backward(const Tape *t, const Line *l)
@@ -614,13 +627,11 @@ static inline void log_backward(const Tape *t, const Line *l)
 }
 
 // e^a. Local derivative: e^a, which is out.
-double *v_exp(Tape *t, double *a, size_t n)
+static inline void exp_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = exp(a[i]);
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = exp(l->a[i]);
     }
-    return record_atoms(t, OP_EXP, out, n, a, NULL, 0);
 }
 
 static inline void exp_backward(const Tape *t, const Line *l)
@@ -632,13 +643,15 @@ static inline void exp_backward(const Tape *t, const Line *l)
 }
 
 // the larger of a and 0. Local derivative: 1 where a is positive, else 0.
-double *v_relu(Tape *t, double *a, size_t n)
+static inline void relu_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i += LANES) {
-        store(out + i, where_positive(load(a + i), load(a + i)));
+    size_t n = l->n, i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        store(l->out + i, where_positive(load(l->a + i), load(l->a + i)));
     }
-    return record_atoms(t, OP_RELU, out, n, a, NULL, 0);
+    if (i < n) {
+        store(l->out + i, first_or(where_positive(load(l->a + i), load(l->a + i)), n - i, load(l->out + i)));
+    }
 }
 
 static inline void relu_backward(const Tape *t, const Line *l)
@@ -654,13 +667,11 @@ static inline void relu_backward(const Tape *t, const Line *l)
 }
 
 // a + c. Local derivative: 1.
-double *v_plus(Tape *t, double *a, double c, size_t n)
+static inline void plus_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = a[i] + c;
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] + l->c;
     }
-    return record_atoms(t, OP_PLUS, out, n, a, NULL, c);
 }
 
 static inline void plus_backward(const Tape *t, const Line *l)
@@ -669,13 +680,11 @@ static inline void plus_backward(const Tape *t, const Line *l)
 }
 
 // a * c. Local derivative: c.
-double *v_times(Tape *t, double *a, double c, size_t n)
+static inline void times_forward(const Line *l)
 {
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = a[i] * c;
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * l->c;
     }
-    return record_atoms(t, OP_TIMES, out, n, a, NULL, c);
 }
 
 static inline void times_backward(const Tape *t, const Line *l)
@@ -683,39 +692,53 @@ static inline void times_backward(const Tape *t, const Line *l)
     add_scaled(grad(t, l->a), l->c, grad(t, l->out), l->n);
 }
 
+double *v_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, v_new(t, n), n, a, b, 0); }
+double *v_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, v_new(t, n), n, a, b, 0); }
+double *v_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, v_new(t, n), n, a, NULL, c); }
+double *v_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, v_new(t, n), n, a, NULL, 0); }
+double *v_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, v_new(t, n), n, a, NULL, 0); }
+double *v_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, v_new(t, n), n, a, NULL, 0); }
+double *v_plus(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_PLUS, v_new(t, n), n, a, NULL, c); }
+double *v_times(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_TIMES, v_new(t, n), n, a, NULL, c); }
+
 double *v_neg(Tape *t, double *a, size_t n) { return v_times(t, a, -1, n); }
 double *v_sub(Tape *t, double *a, double *b, size_t n) { return v_add(t, a, v_neg(t, b, n), n); }
 double *v_div(Tape *t, double *a, double *b, size_t n) { return v_mul(t, a, v_pow(t, b, -1, n), n); }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Many atoms in one line. The part under "if (t->atomic)" is the definition; the rest computes the same at once.
+ * Many atoms in one line. The function "..._of_atoms" is the definition; the line computes the same in one go.
  */
 
 // out = a[0]*b[0] + a[1]*b[1] + ... atom by atom: the definition of every sum of products below.
 static void sum_of_products(Tape *t, double *out, double *a, size_t a_step, double *b, size_t b_step, size_t n)
 {
-    double *sum = mul_to(t, n == 1 ? out : v_new(t, 1), a, b, 1);
+    double *sum = atoms(t, OP_MUL, n == 1 ? out : v_new(t, 1), 1, a, b, 0);
     for (size_t i = 1; i < n; i++) {
         double *product = v_mul(t, a + i * a_step, b + i * b_step, 1);
-        sum = add_to(t, i == n - 1 ? out : v_new(t, 1), sum, product, 1);
+        sum = atoms(t, OP_ADD, i == n - 1 ? out : v_new(t, 1), 1, sum, product, 0);
     }
 }
 
 // a[i] * s. Local derivatives: s, and for s all of the a[i].
-double *v_scale(Tape *t, double *a, double *s, size_t n)
+static APART double *scale_of_atoms(Tape *t, double *a, double *s, size_t n)
 {
     double *out = v_new(t, n);
-    if (t->atomic) {
-        for (size_t i = 0; i < n; i++) {
-            mul_to(t, out + i, a + i, s, 1);
-        }
-        return out;
-    }
     for (size_t i = 0; i < n; i++) {
-        out[i] = a[i] * *s;
+        atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
     }
-    record(t, OP_SCALE, out, n, a, s, 0);
     return out;
+}
+
+double *v_scale(Tape *t, double *a, double *s, size_t n)
+{
+    return t->atomic ? scale_of_atoms(t, a, s, n) : compute(t, record(t, OP_SCALE, v_new(t, n), n, a, s, 0));
+}
+
+static inline void scale_forward(const Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * *l->b;
+    }
 }
 
 static inline void scale_backward(const Tape *t, const Line *l)
@@ -726,21 +749,27 @@ static inline void scale_backward(const Tape *t, const Line *l)
 }
 
 // a[0] + a[1] + ... Local derivatives: 1.
+static APART double *sum_of_atoms(Tape *t, double *a, size_t n)
+{
+    double *sum = a;
+    for (size_t i = 1; i < n; i++) {
+        sum = v_add(t, sum, a + i, 1);
+    }
+    return sum;
+}
+
 double *v_sum(Tape *t, double *a, size_t n)
 {
-    if (t->atomic) {
-        double *sum = a;
-        for (size_t i = 1; i < n; i++) {
-            sum = v_add(t, sum, a + i, 1);
-        }
-        return sum;
+    return t->atomic ? sum_of_atoms(t, a, n) : compute(t, record(t, OP_SUM, v_new(t, 1), n, a, NULL, 0));
+}
+
+static inline void sum_forward(const Line *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        sum += l->a[i];
     }
-    double *out = v_value(t, 0);
-    for (size_t i = 0; i < n; i++) {
-        *out += a[i];
-    }
-    record(t, OP_SUM, out, n, a, NULL, 0);
-    return out;
+    *l->out = sum;
 }
 
 static inline void sum_backward(const Tape *t, const Line *l)
@@ -752,16 +781,21 @@ static inline void sum_backward(const Tape *t, const Line *l)
 }
 
 // a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
-double *v_dot(Tape *t, double *a, double *b, size_t n)
+static APART double *dot_of_atoms(Tape *t, double *a, double *b, size_t n)
 {
     double *out = v_new(t, 1);
-    if (t->atomic) {
-        sum_of_products(t, out, a, 1, b, 1, n);
-        return out;
-    }
-    *out = dot(a, b, n);
-    record(t, OP_DOT, out, n, a, b, 0);
+    sum_of_products(t, out, a, 1, b, 1, n);
     return out;
+}
+
+double *v_dot(Tape *t, double *a, double *b, size_t n)
+{
+    return t->atomic ? dot_of_atoms(t, a, b, n) : compute(t, record(t, OP_DOT, v_new(t, 1), n, a, b, 0));
+}
+
+static inline void dot_forward(const Line *l)
+{
+    *l->out = dot(l->a, l->b, l->n);
 }
 
 static inline void dot_backward(const Tape *t, const Line *l)
@@ -771,8 +805,23 @@ static inline void dot_backward(const Tape *t, const Line *l)
     add_scaled(grad(t, l->b), *g, l->a, l->n);
 }
 
+// e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
+// the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
+// -out[i]*out[k], plus out[i] where i is k.
+static APART double *softmax_of_atoms(Tape *t, double *a, size_t n)
+{
+    double *exps = v_exp(t, v_plus(t, a, -largest(a, n), n), n);
+    double *total = v_sum(t, exps, n);
+    return v_scale(t, exps, v_pow(t, total, -1, 1), n);
+}
+
+double *v_softmax(Tape *t, double *a, size_t n)
+{
+    return t->atomic ? softmax_of_atoms(t, a, n) : compute(t, record(t, OP_SOFTMAX, v_new(t, n), n, a, NULL, 0));
+}
+
 // Where exponential() gives up, the C library decides.
-static APART double *softmax_by_libm(double *out, const double *a, double max, size_t n)
+static APART void softmax_by_libm(double *out, const double *a, double max, size_t n)
 {
     double total = 0;
     for (size_t i = 0; i < n; i++) {
@@ -782,27 +831,16 @@ static APART double *softmax_by_libm(double *out, const double *a, double max, s
     for (size_t i = 0; i < n; i++) {
         out[i] *= 1 / total;
     }
-    return out;
 }
 
-// e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
-// the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
-// -out[i]*out[k], plus out[i] where i is k.
-static APART double *softmax_of_atoms(Tape *t, double *a, double max, size_t n)
+static inline void softmax_forward(const Line *l)
 {
-    double *exps = v_exp(t, v_plus(t, a, -max, n), n);
-    double *total = v_sum(t, exps, n);
-    return v_scale(t, exps, v_pow(t, total, -1, 1), n);
-}
-
-double *v_softmax(Tape *t, double *a, size_t n)
-{
-    double max = largest(a, n);
-    if (t->atomic) {
-        return softmax_of_atoms(t, a, max, n);
+    double *out = l->out, *a = l->a, max = largest(a, l->n);
+    size_t n = l->n;
+    if (n == 1) {
+        *out = *a - max + 1;             // one score has all of the share, if it is a number
+        return;
     }
-    double *out = v_new(t, n);
-    record(t, OP_SOFTMAX, out, n, a, NULL, 0);
     Vec sum = ZERO;
     for (size_t i = 0; i < n; i += LANES) {
         Vec x = load(a + i) - max;
@@ -814,7 +852,9 @@ double *v_softmax(Tape *t, double *a, size_t n)
     for (size_t i = 0; i < n; i += LANES) {
         store(out + i, load(out + i) * share);
     }
-    return total == total ? out : softmax_by_libm(out, a, max, n);
+    if (total != total) {
+        softmax_by_libm(out, a, max, n);
+    }
 }
 
 static inline void softmax_backward(const Tape *t, const Line *l)
@@ -840,16 +880,21 @@ static APART double *rmsnorm_of_atoms(Tape *t, double *a, double eps, size_t n)
 
 double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
-    if (t->atomic) {
-        return rmsnorm_of_atoms(t, a, eps, n);
+    return t->atomic ? rmsnorm_of_atoms(t, a, eps, n) : compute(t, record(t, OP_RMSNORM, v_new(t, n), n, a, NULL, eps));
+}
+
+// The line's constant is at first eps, then the scale.
+static inline void rmsnorm_forward(Line *l)
+{
+    size_t n = l->n, i = 0;
+    double per_n = 1 / (double)n, scale = 1 / sqrt(dot(l->a, l->a, n) * per_n + l->c);
+    for (; i + LANES <= n; i += LANES) {
+        store(l->out + i, load(l->a + i) * scale);
     }
-    double *out = v_new(t, n);
-    double per_n = 1 / (double)n, scale = 1 / sqrt(dot(a, a, n) * per_n + eps);
-    for (size_t i = 0; i < n; i += LANES) {
-        store(out + i, load(a + i) * scale);
+    if (i < n) {
+        store(l->out + i, first_or(load(l->a + i) * scale, n - i, load(l->out + i)));
     }
-    record(t, OP_RMSNORM, out, n, a, NULL, scale);
-    return out;
+    l->c = scale;
 }
 
 static inline void rmsnorm_backward(const Tape *t, const Line *l)
@@ -880,16 +925,20 @@ double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m,
     if (t->atomic) {
         return dots_of_atoms(t, a, b, n, stride, m, c);
     }
-    double *out = v_new(t, n);
-    Line *line = record(t, OP_DOTS, out, n, a, b, c);
+    Line *line = record(t, OP_DOTS, v_new(t, n), n, a, b, c);
     line->m = (uint32_t)m;
     line->stride = (uint32_t)stride;
-    if (m == LANES) {
-        multiply(out, b, stride, a, n, LANES, c, false);
+    return compute(t, line);
+}
+
+static inline void dots_forward(const Line *l)
+{
+    double *out = l->out, *a = l->a;
+    if (l->m == LANES) {
+        multiply(&out, l->b, l->stride, &a, 1, l->n, LANES, l->c, false);
     } else {
-        multiply_any(out, b, stride, a, n, m, c, false);
+        multiply_any(&out, l->b, l->stride, &a, 1, l->n, l->m, l->c, false);
     }
-    return out;
 }
 
 static inline void dots_backward(const Tape *t, const Line *l)
@@ -923,9 +972,19 @@ double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, siz
     if (t->atomic) {
         return weighted_sum_of_atoms(t, out, a, b, n, stride, m);
     }
+    Line *line = record(t, OP_WEIGHTED_SUM, out, n, a, b, 0);
+    line->m = (uint32_t)m;
+    line->stride = (uint32_t)stride;
+    return compute(t, line);
+}
+
+static inline void weighted_sum_forward(const Line *l)
+{
+    double *out = l->out, *a = l->a;
+    size_t n = l->n, m = l->m, stride = l->stride;
     for (size_t j = 0; j < m; j += LANES) {
         Vec even = ZERO, odd = ZERO;
-        const double *bi = b + j;
+        const double *bi = l->b + j;
         size_t i = 0;
         for (; i + 2 <= n; i += 2, bi += 2 * stride) {
             even += a[i] * load(bi);
@@ -936,10 +995,6 @@ double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, siz
         }
         store(out + j, m - j < LANES ? first_or(even + odd, m - j, load(out + j)) : even + odd);
     }
-    Line *line = record(t, OP_WEIGHTED_SUM, out, n, a, b, 0);
-    line->m = (uint32_t)m;
-    line->stride = (uint32_t)stride;
-    return out;
 }
 
 static inline void weighted_sum_backward(const Tape *t, const Line *l)
@@ -947,9 +1002,9 @@ static inline void weighted_sum_backward(const Tape *t, const Line *l)
     double *g = grad(t, l->out), *ga = grad(t, l->a);
     size_t n = l->n, m = l->m, stride = l->stride;
     if (m == LANES) {
-        multiply(ga, l->b, stride, g, n, LANES, 1, true);
+        multiply(&ga, l->b, stride, &g, 1, n, LANES, 1, true);
     } else {
-        multiply_any(ga, l->b, stride, g, n, m, 1, true);
+        multiply_any(&ga, l->b, stride, &g, 1, n, m, 1, true);
     }
     for (size_t j = 0; j < m; j += LANES) {
         double *gb = grad(t, l->b) + j;
@@ -970,32 +1025,47 @@ static APART double *linear_of_atoms(Tape *t, double *out, double *x, Matrix *w)
     return out;
 }
 
-// Rows of 16 and of 64 are those of the default model; with the length known, their loops need not be counted.
 double *v_linear(Tape *t, double *out, double *x, Matrix *w)
 {
     if (t->atomic) {
         return linear_of_atoms(t, out, x, w);
     }
-    record(t, OP_LINEAR, out, w->rows, x, NULL, 0)->w = w;
-    if (w->cols == 16) {
-        multiply(out, w->data, 16, x, w->rows, 16, 1, false);
-    } else if (w->cols == 64) {
-        multiply(out, w->data, 64, x, w->rows, 64, 1, false);
-    } else {
-        multiply_any(out, w->data, w->cols, x, w->rows, w->cols, 1, false);
-    }
-    return out;
+    Line *line = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
+    line->w = w;
+    return compute(t, line);
 }
 
-// For n lines that use the same matrix and lie `apart`, from the last to the first: so the matrix and its gradients,
-// which are much larger than all else, are gone through once for up to 32 lines.
+// Both for n lines that use the same matrix and lie `apart`: so the matrix and its gradients, which are much larger
+// than all else, are gone through once for up to 32 lines. Rows of 16 and of 64 are those of the default model; where
+// the length is known, loops over it need not be counted.
+static void linear_forward(const Line *l, size_t n, size_t apart)
+{
+    const Matrix *w = l->w;
+    while (n > 0) {
+        double *x[32], *y[32];
+        size_t k = 0;
+        for (; k < n && k < 32; k++, l += apart) {
+            x[k] = l->a;
+            y[k] = l->out;
+        }
+        if (w->cols == 16) {
+            multiply(y, w->data, 16, x, k, w->rows, 16, 1, false);
+        } else if (w->cols == 64) {
+            multiply(y, w->data, 64, x, k, w->rows, 64, 1, false);
+        } else {
+            multiply_any(y, w->data, w->cols, x, k, w->rows, w->cols, 1, false);
+        }
+        n -= k;
+    }
+}
+
 static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart)
 {
     Matrix *w = l->w;
     while (n > 0) {
         double *x[32], *gx[32], *g[32], *gw = grad(t, w->data);
         size_t k = 0;
-        for (; k < n && k < 32; k++, l -= apart) {
+        for (; k < n && k < 32; k++, l += apart) {
             x[k] = l->a;
             gx[k] = grad(t, l->a);
             g[k] = grad(t, l->out);
@@ -1012,13 +1082,14 @@ static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Backward: from the line that made the result to the first line after the mark.
+ * Forward and backward: the walks over the lines.
  *
  * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
- * again. If it says with tape_strand() where each such strand begins, they are read side by side: line k of all of
- * them, then line k-1 of all of them. What they have in common, such as a matrix, is then fetched once and not once a
- * strand. The order is as good as the plain one as long as line k of a strand uses, of other strands, nothing but what
- * their lines before k have made, or line k of a strand before it.
+ * again. If it says with tape_strand() where each such strand begins, and with tape_join() where the last one ends, the
+ * strands are read side by side: line 0 of all of them, then line 1 of all of them; backward the same from the end.
+ * What they have in common, such as a matrix, is then fetched once and not once a strand. The order is as good as the
+ * plain one as long as line k of a strand uses, of other strands, nothing but what their lines before k have made, or
+ * line k of a strand before it.
  */
 const char *const op_names[N_OPS] = {
     [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
@@ -1027,6 +1098,32 @@ const char *const op_names[N_OPS] = {
     [OP_RMSNORM] = "rmsnorm",
 };
 
+// n lines of the same operation that lie `apart`: the first of them first.
+static APART void lines_forward(Line *l, size_t n, size_t apart)
+{
+#define EACH(forward) for (; n > 0; n--, l += apart) { forward(l); } break
+    switch (l->op) {
+    case OP_ADD: EACH(add_forward);
+    case OP_MUL: EACH(mul_forward);
+    case OP_POW: EACH(pow_forward);
+    case OP_LOG: EACH(log_forward);
+    case OP_EXP: EACH(exp_forward);
+    case OP_RELU: EACH(relu_forward);
+    case OP_PLUS: EACH(plus_forward);
+    case OP_TIMES: EACH(times_forward);
+    case OP_SCALE: EACH(scale_forward);
+    case OP_SUM: EACH(sum_forward);
+    case OP_DOT: EACH(dot_forward);
+    case OP_DOTS: EACH(dots_forward);
+    case OP_WEIGHTED_SUM: EACH(weighted_sum_forward);
+    case OP_LINEAR: linear_forward(l, n, apart); break;
+    case OP_SOFTMAX: EACH(softmax_forward);
+    case OP_RMSNORM: EACH(rmsnorm_forward);
+    case N_OPS: break;
+    }
+#undef EACH
+}
+
 // Is x one of the values that a line made?
 static inline bool made(const Line *l, const double *x)
 {
@@ -1034,66 +1131,89 @@ static inline bool made(const Line *l, const double *x)
     return x >= l->out && x < l->out + n;
 }
 
-static inline void line_backward(const Tape *t, const Line *l)
+// The same backward: the last of them first.
+static APART void lines_backward(const Tape *t, const Line *l, size_t n, size_t apart)
 {
+#define EACH(backward) for (l += n * apart; n > 0; n--) { l -= apart; backward(t, l); } break
     switch (l->op) {
-    case OP_ADD: add_backward(t, l); break;
-    case OP_MUL: mul_backward(t, l); break;
-    case OP_POW: pow_backward(t, l); break;
-    case OP_LOG: log_backward(t, l); break;
-    case OP_EXP: exp_backward(t, l); break;
-    case OP_RELU: relu_backward(t, l); break;
-    case OP_PLUS: plus_backward(t, l); break;
-    case OP_TIMES: times_backward(t, l); break;
-    case OP_SCALE: scale_backward(t, l); break;
-    case OP_SUM: sum_backward(t, l); break;
-    case OP_DOT: dot_backward(t, l); break;
-    case OP_DOTS: dots_backward(t, l); break;
-    case OP_WEIGHTED_SUM: weighted_sum_backward(t, l); break;
-    case OP_LINEAR: linear_backward(t, l, 1, 0); break;
-    case OP_SOFTMAX: softmax_backward(t, l); break;
-    case OP_RMSNORM: rmsnorm_backward(t, l); break;
+    case OP_ADD: EACH(add_backward);
+    case OP_MUL: EACH(mul_backward);
+    case OP_POW: EACH(pow_backward);
+    case OP_LOG: EACH(log_backward);
+    case OP_EXP: EACH(exp_backward);
+    case OP_RELU: EACH(relu_backward);
+    case OP_PLUS: EACH(plus_backward);
+    case OP_TIMES: EACH(times_backward);
+    case OP_SCALE: EACH(scale_backward);
+    case OP_SUM: EACH(sum_backward);
+    case OP_DOT: EACH(dot_backward);
+    case OP_DOTS: EACH(dots_backward);
+    case OP_WEIGHTED_SUM: EACH(weighted_sum_backward);
+    case OP_LINEAR: linear_backward(t, l, n, apart); break;
+    case OP_SOFTMAX: EACH(softmax_backward);
+    case OP_RMSNORM: EACH(rmsnorm_backward);
     case N_OPS: break;
     }
+#undef EACH
 }
 
-// Line k of the n strands, the last strand's first. They do the same; of a product they have the matrix in common.
-static void strands_backward(const Tape *t, size_t k)
+// Is every line of the other strands the same as that of the first: the same operation, with the same matrix?
+static bool strands_are_alike(const Tape *t)
 {
-    size_t n = t->n_strands, length = t->strand_length;
-    const Line *l = &t->lines[t->strand_start + (n - 1) * length + k];
-    bool same = l->op == OP_LINEAR;
-    for (size_t s = 1; same && s < n; s++) {
-        same = (l - s * length)->op == OP_LINEAR && (l - s * length)->w == l->w;
+    size_t length = t->strand_length, n = t->n_strands;
+    if (t->uneven || n < 2 || t->n_lines != t->strand_start + n * length) {
+        return false;
     }
-    if (same) {
-        linear_backward(t, l, n, length);
+    const Line *first = &t->lines[t->strand_start], *other = first + length;
+    for (size_t s = 1; s < n; s++) {
+        for (size_t k = 0; k < length; k++, other++) {
+            if (other->op != first[k].op || (other->op == OP_LINEAR && other->w != first[k].w)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void tape_join(Tape *t)
+{
+    if (!t->deferred) {
+        return;
+    }
+    t->deferred = false;
+    t->uneven = !strands_are_alike(t);
+    Line *l = &t->lines[t->strand_start];
+    if (!t->uneven) {
+        for (size_t k = 0; k < t->strand_length; k++) {
+            lines_forward(l + k, t->n_strands, t->strand_length);
+        }
     } else {
-        for (size_t s = 0; s < n; s++, l -= length) {
-            line_backward(t, l);
+        for (; l < t->lines + t->n_lines; l++) {
+            lines_forward(l, 1, 0);
         }
     }
 }
 
 void backward(Tape *t, double *result)
 {
+    tape_join(t);
     memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
     *grad(t, result) = 1;
     size_t i = t->n_lines, strands_end = t->strand_start + t->n_strands * t->strand_length;
     while (i > t->first_line && !made(&t->lines[i - 1], result)) {
         i--;                                           // lines after the result have no part in it
     }
-    if (t->n_strands > 1 && !t->uneven && !t->atomic && i >= strands_end) {
+    if (t->n_strands > 0 && !t->uneven && i >= strands_end) {
         while (i > strands_end) {
-            line_backward(t, &t->lines[--i]);
+            lines_backward(t, &t->lines[--i], 1, 0);
         }
         for (size_t k = t->strand_length; k-- > 0;) {
-            strands_backward(t, k);
+            lines_backward(t, &t->lines[t->strand_start + k], t->n_strands, t->strand_length);
         }
         i = t->strand_start;
     }
     while (i > t->first_line) {
-        line_backward(t, &t->lines[--i]);
+        lines_backward(t, &t->lines[--i], 1, 0);
     }
 }
 

@@ -1,11 +1,12 @@
 /* autograd: derivatives by bookkeeping, one scalar at a time.
  *
  * A value is one number, its data, with a second number beside it, its gradient: the derivative of the final result
- * with respect to that value. Every operation below computes its data at once and writes one line on a tape: what was
- * done, to which values, giving which. Calculus says how a small change of an operand changes the result of one line
- * (the local derivative). The chain rule says that along a path local derivatives multiply, and where paths meet they
- * add. So backward() sets the gradient of the result to 1 and reads the tape from the last line to the first; each line
- * adds to the gradient of each operand the gradient of what it made times the local derivative. That is all.
+ * with respect to that value. Every operation below computes its data at once (only between tape_strand() and
+ * tape_join() a little later) and writes one line on a tape: what was done, to which values, giving which. Calculus says
+ * how a small change of an operand changes the result of one line (the local derivative). The chain rule says that along
+ * a path local derivatives multiply, and where paths meet they add. So backward() sets the gradient of the result to 1
+ * and reads the tape from the last line to the first; each line adds to the gradient of each operand the gradient of
+ * what it made times the local derivative. That is all.
  *
  * A value is held by a pointer to its data: *x is the number, *grad(t, x) its gradient. Values made together are
  * neighbours, so a vector is such a pointer too (x[i], grad(t, x)[i]) and a slice of it is x + start. An operation on n
@@ -58,6 +59,7 @@ typedef struct {
     size_t first_value, first_line;   // the mark: what was made before it outlives tape_drop()
     size_t n_strands, strand_start, strand_length;   // strands that are alike, one behind the other
     bool uneven;         // they are not alike
+    bool deferred;       // their lines are written, but not yet computed
     bool recording;      // off: compute, but write no lines
     bool atomic;         // on: every single + and * is a line of its own
     Line unrecorded;     // where a line goes that is not kept
@@ -68,7 +70,8 @@ bool tape_init(Tape *t, size_t max_values, size_t max_lines);   // false: not en
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
-void tape_strand(Tape *t);                  // a stretch of like lines begins: for speed only, see backward()
+void tape_strand(Tape *t);                  // a stretch of like lines begins: they are written now, and computed
+void tape_join(Tape *t);                    // when the last has ended, all side by side. For speed alone.
 void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
 
 // The gradient of a value, or of the first of several neighbours.

@@ -325,13 +325,14 @@ static double *document_loss(Model *model, const uint32_t *tokens, size_t n)
     new_cache(model, n);
     double *losses = v_value(tape, 0);                               // their sum so far
     for (size_t pos_id = 0; pos_id < n; pos_id++) {
-        tape_strand(tape);                                           // for speed alone: see backward()
+        tape_strand(tape);                                           // for speed alone: positions side by side
         uint32_t token_id = tokens[pos_id], target_id = tokens[pos_id + 1];
         double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
         double *probs = softmax(tape, logits, model->vocab_size);
         double *loss_t = v_neg(tape, v_log(tape, probs + target_id, 1), 1);
         losses = v_add(tape, losses, loss_t, 1);
     }
+    tape_join(tape);
     return v_times(tape, losses, 1 / (double)n, 1);
 }
 

@@ -666,6 +666,73 @@ static void test_passes(void)
     tape_free(&both[1]);
 }
 
+// Strands, read side by side, against the same lines in plain order: all values, and the gradients of all. In most
+// cases the strands are not quite alike, so that there is nothing to be gained and everything to be got wrong.
+enum Strands { ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, OTHER_OP, OTHER_MATRIX, NOT_JOINED, N_CASES };
+
+static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, bool marked)
+{
+    size_t n = which == ONE ? 1 : which == MANY ? 40 : 7;
+    double *keys = v_new(tape, n * 6), *sum = v_value(tape, 0);
+    for (size_t s = 0; s < n; s++) {
+        if (marked) {
+            tape_strand(tape);
+        }
+        double *in = v_rmsnorm(tape, v_add(tape, x + s, x + 6, 6), 1e-5, 6);
+        v_linear(tape, keys + s * 6, in, &w[which == OTHER_MATRIX && s == 3]);
+        double *query = v_relu(tape, v_linear(tape, v_new(tape, 6), in, &w[0]), 6);
+        if ((which == LONGER_FIRST && s == 1) || (which == LONGER_LAST && s == n - 1)) {
+            query = v_times(tape, query, 0.5, 6);
+        }
+        double *out = v_new(tape, 6);
+        for (size_t h = 0; h < 6; h += 3) {
+            double *share = v_softmax(tape, v_dots(tape, query + h, keys + h, s + 1, 6, 3, 0.7), s + 1);
+            v_weighted_sum(tape, out + h, share, keys + h, s + 1, 6, 3);
+        }
+        double *one = which == OTHER_OP && s == 2 ? v_exp(tape, out, 1) : v_relu(tape, out, 1);
+        double *two = v_mul(tape, v_scale(tape, v_plus(tape, out, 2, 6), one, 6), v_pow(tape, query, 2, 6), 6);
+        double *three = v_add(tape, v_sum(tape, two, 6), v_dot(tape, two, out, 6), 1);
+        sum = v_add(tape, sum, v_neg(tape, v_log(tape, v_exp(tape, three, 1), 1), 1), 1);
+    }
+    if (marked && which != NOT_JOINED) {
+        tape_join(tape);
+    }
+    return v_times(tape, sum, 1.0 / 7, 1);
+}
+
+static void test_strands(void)
+{
+    static const char *const names[N_CASES] = {"alike", "many", "only one", "one of them longer", "the last one longer",
+                                               "another operation", "another matrix", "not joined"};
+    enum { PARAMETERS = 2 * 36 + 48 };
+    Tape both[2];
+    double *p[2];
+    bool ok = true;
+    for (int way = 0; way < 2; way++) {
+        ok = tape_init(&both[way], 20000, 20000) && ok;
+        p[way] = v_new(&both[way], PARAMETERS);
+        tape_mark(&both[way]);
+    }
+    for (int i = 0; i < PARAMETERS; i++) {
+        p[0][i] = p[1][i] = any_number();
+    }
+    for (int pass = 0; ok && pass < 2 * N_CASES; pass++) {
+        char text[128] = "";
+        double *result[2];
+        for (int way = 0; way < 2; way++) {
+            Matrix w[2] = {{.rows = 6, .cols = 6, .data = p[way]}, {.rows = 6, .cols = 6, .data = p[way] + 36}};
+            tape_drop(&both[way]);
+            result[way] = strands(&both[way], (enum Strands)(pass % N_CASES), w, p[way] + 72, way == 0);
+            backward(&both[way], result[way]);
+        }
+        ok = all_near(result[1], result[0], 1, 1e-13, text, sizeof text) &&
+             all_near(grad(&both[1], p[1]), grad(&both[0], p[0]), PARAMETERS, 1e-12, text, sizeof text);
+        check(ok, "strands side by side, %s%s", names[pass % N_CASES], text);
+    }
+    tape_free(&both[0]);
+    tape_free(&both[1]);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam against the formula, for all sizes up to 70, over several steps. Behind the last parameter nothing changes.
  */
@@ -771,6 +838,7 @@ int main(void)
     test_exponentials();
     test_not_recording();
     test_passes();
+    test_strands();
     test_adam();
     tape_free(&t);
     return finish();
