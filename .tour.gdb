@@ -46,7 +46,8 @@ define go
     end
   end
   if $stop == $stops
-    echo \nThat was the walk. `make debug` is the same place without a guide; `views` lists the commands.\n
+    echo \nThat was the walk. `make debug` is the same place without a guide; `views` lists\n
+    echo the commands.\n
   end
 end
 document go
@@ -57,9 +58,10 @@ define stop_1
   pipe -d @ tbreak train_step @ cat >/dev/null
   pipe -d @ run @ cat >/dev/null
   where_we_are
-  echo A training step begins. Its document is one name, a row of characters, and every character has a number:\n
-  echo its token. The token BOS stands before and behind it. From each token, and those before it, the model is to\n
-  echo say which one comes next.\n\n
+  echo A training step begins. Its document is one name, a row of characters, and\n
+  echo every character has a number: its token. The token BOS stands before and\n
+  echo behind it. From each token, and those before it, the model is to say which one\n
+  echo comes next.\n\n
   doc
 end
 
@@ -68,8 +70,9 @@ define stop_2
   pipe -d @ continue @ cat >/dev/null
   pipe -d @ tbreak v_add @ cat >/dev/null
   arrive
-  echo Embedding. We join at position 3, after three tokens have passed through. The token picks a row of the\n
-  echo matrix wte, the position a row of wpe; their sum is how the model sees "this character, at this place".\n\n
+  echo Embedding. We join at position 3, after three tokens have passed through. The\n
+  echo token picks a row of the matrix wte, the position a row of wpe; their sum is\n
+  echo how the model sees "this character, at this place".\n\n
   work
   vec emb
   explain emb 0
@@ -78,8 +81,9 @@ end
 define stop_3
   pipe -d @ tbreak rmsnorm @ cat >/dev/null
   arrive
-  echo rmsnorm. The vector keeps its direction and gets the size 1: it is divided by the root of the mean of its\n
-  echo squares. So no later step has to cope with numbers that grow or fade from layer to layer.\n\n
+  echo rmsnorm. The vector keeps its direction and gets the size 1: it is divided by\n
+  echo the root of the mean of its squares. So no later step has to cope with numbers\n
+  echo that grow or fade from layer to layer.\n\n
   work
   around rmsnorm
 end
@@ -87,9 +91,9 @@ end
 define stop_4
   pipe -d @ tbreak linear if w == watched.model->layers[0].attn_wq @ cat >/dev/null
   arrive
-  echo Query, key, value. Three matrices read the same vector. The query says what this position looks for, the\n
-  echo key what it can be found by, the value what it hands on. Each element is a row of the matrix times x_norm,\n
-  echo added up.\n\n
+  echo Query, key, value. Three matrices read the same vector. The query says what\n
+  echo this position looks for, the key what it can be found by, the value what it\n
+  echo hands on. Each element is a row of the matrix times x_norm, added up.\n\n
   work
   vec q
 end
@@ -97,8 +101,9 @@ end
 define stop_5
   pipe -d @ tbreak v_linear if w == watched.model->layers[0].attn_wv @ cat >/dev/null
   arrive
-  echo The cache. The key and the value of this position are put behind those of the positions before. That is\n
-  echo all a later position can know of an earlier one, and nothing of the past is computed twice.\n\n
+  echo The cache. The key and the value of this position are put behind those of the\n
+  echo positions before. That is all a later position can know of an earlier one, and\n
+  echo nothing of the past is computed twice.\n\n
   work
   cache
 end
@@ -109,8 +114,9 @@ define stop_6
   work
   pipe -d @ next @ cat >/dev/null
   where_we_are
-  echo One head's slice. The heads share the vectors: each has its own part of the query, of every key and of\n
-  echo every value, and starts at hs. Head 0 is done; here head 1 begins.\n\n
+  echo One head's slice. The heads share the vectors: each has its own part of the\n
+  echo query, of every key and of every value, and starts at hs. Head 0 is done; here\n
+  echo head 1 begins.\n\n
   pipe -d @ next 4 @ cat >/dev/null
   head 1
 end
@@ -118,8 +124,9 @@ end
 define stop_7
   pipe -d @ tbreak v_dots @ cat >/dev/null
   arrive
-  echo Attention logits. The head's query is multiplied with its part of each cached key, element by element, and\n
-  echo added up: the better the two fit, the higher the score. The root of head_dim keeps the scores small.\n\n
+  echo Attention logits. The head's query is multiplied with its part of each cached\n
+  echo key, element by element, and added up: the better the two fit, the higher the\n
+  echo score. The root of head_dim keeps the scores small.\n\n
   work
   vec head1.attn_logits
   explain head1.attn_logits 2
@@ -128,8 +135,9 @@ end
 define stop_8
   pipe -d @ tbreak softmax @ cat >/dev/null
   arrive
-  echo Attention weights. softmax turns the scores into shares: all positive, with the sum 1. Before training they\n
-  echo are nearly even, because the head has not learned yet where to look.\n\n
+  echo Attention weights. softmax turns the scores into shares: all positive, with\n
+  echo the sum 1. Before training they are nearly even, because the head has not\n
+  echo learned yet where to look.\n\n
   work
   attn 1
 end
@@ -137,8 +145,8 @@ end
 define stop_9
   pipe -d @ tbreak v_weighted_sum @ cat >/dev/null
   arrive
-  echo Head output. The values of all positions are mixed, each by its weight. What the head has looked at most is\n
-  echo most of what it says.\n\n
+  echo Head output. The values of all positions are mixed, each by its weight. What\n
+  echo the head has looked at most is most of what it says.\n\n
   work
   vec head1.head_out
   explain head1.head_out 0
@@ -147,16 +155,16 @@ end
 define stop_10
   pipe -d @ tbreak linear if w == watched.model->layers[0].attn_wo @ cat >/dev/null
   arrive
-  echo Concatenation. All heads have spoken, and their outputs stand in a row, x_attn: head_out was a place in it\n
-  echo from the start, so nothing had to be moved.\n\n
+  echo Concatenation. All heads have spoken, and their outputs stand in a row,\n
+  echo x_attn: head_out was a place in it from the start, so nothing had to be moved.\n\n
   lands 1
   vec x_attn
 end
 
 define stop_11
   where_we_are
-  echo wo. So far each head knows only its own slice. One more matrix mixes the row, so that every element of the\n
-  echo result can draw on every head.\n\n
+  echo wo. So far each head knows only its own slice. One more matrix mixes the row,\n
+  echo so that every element of the result can draw on every head.\n\n
   work
   around wo
 end
@@ -164,8 +172,9 @@ end
 define stop_12
   pipe -d @ tbreak v_add @ cat >/dev/null
   arrive
-  echo Residual connection. What attention found is added to what entered the layer: the layer corrects its input\n
-  echo and does not replace it. Backward, the gradient flows through this addition undiminished.\n\n
+  echo Residual connection. What attention found is added to what entered the layer:\n
+  echo the layer corrects its input and does not replace it. Backward, the gradient\n
+  echo flows through this addition undiminished.\n\n
   work
   around residual
   explain x_mid 0
@@ -174,8 +183,9 @@ end
 define stop_13
   pipe -d @ tbreak v_relu @ cat >/dev/null
   arrive
-  echo MLP. Now the position thinks for itself: a matrix makes the vector four times as long, relu sets what is\n
-  echo negative to zero, and a second matrix brings it back to size. Here are the first eight after relu.\n\n
+  echo MLP. Now the position thinks for itself: a matrix makes the vector four times\n
+  echo as long, relu sets what is negative to zero, and a second matrix brings it\n
+  echo back to size. Here are the first eight after relu.\n\n
   work
   look x 8
 end
@@ -183,8 +193,9 @@ end
 define stop_14
   pipe -d @ tbreak softmax @ cat >/dev/null
   arrive
-  echo Logits. After the second residual connection, lm_head gives every token a score, and softmax makes them\n
-  echo probabilities. An untrained model finds all of them about equally likely.\n\n
+  echo Logits. After the second residual connection, lm_head gives every token a\n
+  echo score, and softmax makes them probabilities. An untrained model finds all of\n
+  echo them about equally likely.\n\n
   work
   top5
 end
@@ -192,8 +203,9 @@ end
 define stop_15
   pipe -d @ tbreak backward @ cat >/dev/null
   arrive
-  echo Loss. At each position it is minus the logarithm of the probability that the true next token got; the\n
-  echo document's loss is their mean. All that was computed is on the tape, one line for each operation.\n\n
+  echo Loss. At each position it is minus the logarithm of the probability that the\n
+  echo true next token got; the document's loss is their mean. All that was computed\n
+  echo is on the tape, one line for each operation.\n\n
   vec loss_t 3
   tape
   printf "  loss %.16g\n", *loss
@@ -204,9 +216,10 @@ define stop_16
   pipe -d @ tbreak mul_backward if l->a == $param @ cat >/dev/null
   pipe -d @ continue @ cat >/dev/null
   where_we_are
-  echo Backward, through one multiplication. The tape is read from its end. This line made out = a * b, with a the\n
-  echo parameter layer0.attn_wo[3][5]. A change of a counts b times in out: so b times the gradient of out is\n
-  echo added to the gradient of a, and for b it is the other way round.\n\n
+  echo Backward, through one multiplication. The tape is read from its end. This line\n
+  echo made out = a * b, with a the parameter layer0.attn_wo[3][5]. A change of a\n
+  echo counts b times in out: so b times the gradient of out is added to the gradient\n
+  echo of a, and for b it is the other way round.\n\n
   printf "  a = %.6g, b = %.6g, gradient of out = %.6g\n", *l->a, *l->b, *grad(t, l->out)
   printf "  gradient of a before %.6g", *grad(t, l->a)
   set $line = l
@@ -218,9 +231,10 @@ end
 define stop_17
   pipe -d @ tbreak adam @ cat >/dev/null
   arrive
-  echo Adam. Every parameter now has its gradient: what each use of it added up. Adam keeps a running mean of the\n
-  echo gradients, m, and of their squares, v, and moves the parameter against m, in steps of about the learning\n
-  echo rate whatever the gradient's size.\n\n
+  echo Adam. Every parameter now has its gradient: what each use of it added up. Adam\n
+  echo keeps a running mean of the gradients, m, and of their squares, v, and moves\n
+  echo the parameter against m, in steps of about the learning rate whatever the\n
+  echo gradient's size.\n\n
   pipe -d @ frame 0 @ cat >/dev/null
   users layer0.attn_wo 3 5
   moves layer0.attn_wo 3 5
@@ -234,8 +248,9 @@ define stop_18
   pipe -d @ continue @ cat >/dev/null
   pipe -d @ tbreak random_choice @ cat >/dev/null
   arrive
-  echo Sampling. The trained model starts from BOS alone. Its logits are divided by the temperature, softmax makes\n
-  echo probabilities of them, and one token is drawn; it is the next input. So a name grows until BOS is drawn.\n\n
+  echo Sampling. The trained model starts from BOS alone. Its logits are divided by\n
+  echo the temperature, softmax makes probabilities of them, and one token is drawn;\n
+  echo it is the next input. So a name grows until BOS is drawn.\n\n
   top5
   echo \nThree characters later:\n\n
   set $drawn = 0
@@ -252,6 +267,6 @@ define stop_18
   doc
 end
 
-echo \nA walk through one training step and one sampled name, in 18 stops. At each: the line of the source, what\n
-echo happens there, and the numbers of this run.\n
+echo \nA walk through one training step and one sampled name, in 18 stops. At each:\n
+echo the line of the source, what happens there, and the numbers of this run.\n
 go
