@@ -47,9 +47,13 @@ vec alone lists the names. Of a layer or head: vec layer0.q, vec head2.attn_weig
 end
 
 define around
+  if $argc == 0
+    help around
+  end
   if $argc == 1
     call show_around("$arg0", -1)
-  else
+  end
+  if $argc > 1
     call show_around("$arg0", $arg1)
   end
 end
@@ -59,9 +63,13 @@ OP is rmsnorm, wq, wk, wv, wo, residual, fc1, activation, fc2, lm_head or softma
 end
 
 define head
+  if $argc == 0
+    help head
+  end
   if $argc == 1
     call show_head($arg0, -1)
-  else
+  end
+  if $argc > 1
     call show_head($arg0, $arg1)
   end
 end
@@ -82,9 +90,13 @@ With POS, the whole key and value of that position.
 end
 
 define attn
+  if $argc == 0
+    help attn
+  end
   if $argc == 1
     call show_attention($arg0, -1)
-  else
+  end
+  if $argc > 1
     call show_attention($arg0, $arg1)
   end
 end
@@ -93,9 +105,13 @@ attn H [POS]: the attn_logits and attn_weights of head H, beside the characters 
 end
 
 define lands
+  if $argc == 0
+    help lands
+  end
   if $argc == 1
     call show_landing($arg0, -1)
-  else
+  end
+  if $argc > 1
     call show_landing($arg0, $arg1)
   end
 end
@@ -115,7 +131,11 @@ top5 [POS]: the five likeliest next characters, with logit and probability.
 end
 
 define param
-  call show_parameter("$arg0", $arg1, $arg2)
+  if $argc < 3
+    help param
+  else
+    call show_parameter("$arg0", $arg1, $arg2)
+  end
 end
 document param
 param NAME ROW COL: a parameter's value, gradient, and Adam's m and v.
@@ -123,7 +143,11 @@ For example: param layer0.attn_wo 3 5
 end
 
 define moves
-  call show_adam("$arg0", $arg1, $arg2, step, lr, beta1, beta2, eps)
+  if $argc < 3
+    help moves
+  else
+    call show_adam("$arg0", $arg1, $arg2, step, lr, beta1, beta2, eps)
+  end
 end
 document moves
 moves NAME ROW COL: how Adam moves a parameter, term by term.
@@ -131,6 +155,9 @@ It reads the arguments of adam(), so ask it where adam() begins: break adam, con
 end
 
 define explain
+  if $argc == 0
+    help explain
+  end
   if $argc == 1
     if is_value_name("$arg0")
       call show_value_named("$arg0", -1, -1)
@@ -153,6 +180,9 @@ or an expression of C without spaces: &logits[5]
 end
 
 define users
+  if $argc == 0
+    help users
+  end
   if $argc == 1
     if is_value_name("$arg0")
       call show_users("$arg0", -1, -1)
@@ -173,9 +203,13 @@ what it added to the value's gradient. VALUE is as in: help explain
 end
 
 define look
+  if $argc == 0
+    help look
+  end
   if $argc == 1
     call show_values($arg0, 1)
-  else
+  end
+  if $argc > 1
     call show_values($arg0, $arg1)
   end
 end
@@ -192,14 +226,22 @@ How many lines the tape has, by operation.
 end
 
 define layer
-  call show_layer($arg0)
+  if $argc < 1
+    help layer
+  else
+    call show_layer($arg0)
+  end
 end
 document layer
 layer L: the layer that head, attn, lands, cache, vec and around show; at first 0.
 end
 
 define digits
-  call show_digits($arg0)
+  if $argc < 1
+    help digits
+  else
+    call show_digits($arg0)
+  end
 end
 document digits
 digits N: how many digits every number is shown with, 1 to 17; at first 6.

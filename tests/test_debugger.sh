@@ -267,6 +267,18 @@ param logits 5 0
 explain logits 27
 look &model->n_embd
 layer 1
+digits 18
+explain
+users
+around
+head
+attn
+lands
+look
+param layer0.attn_wo 3
+moves
+layer
+digits
 echo @help\n
 help doc
 help vec
@@ -329,7 +341,9 @@ EOF
     for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: not one of rmsnorm wq' \
         'There are 4 heads' 'attn_logits at position 99' 'k at position 99' '16 rows and 16 columns' \
         'logits is no parameter' 'logits has 27 elements' 'no value of the tape' \
-        'Layers are counted from 0, and there is 1'; do
+        'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' 'explain VALUE: the' 'users VALUE: the' \
+        'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' 'look EXPR [N]:' 'param NAME ROW COL:' \
+        'moves NAME ROW COL:' 'layer L:' 'digits N:'; do
         has "a wrong question is answered in words: $text" "$text" "$T/wrong"
     done
     part help >"$T/help"

@@ -1081,5 +1081,9 @@ void show_layer(int layer)
 
 void show_digits(int digits)
 {
-    watched.digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
+    if (digits < 1 || digits > 17) {
+        print("Numbers are shown with 1 to 17 digits.\n");
+        return;
+    }
+    watched.digits = digits;
 }
