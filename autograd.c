@@ -463,8 +463,8 @@ void tape_drop(Tape *t)
 
 void tape_strand(Tape *t)
 {
-    if (!t->recording || t->atomic) {
-        return;
+    if (!t->recording || t->atomic || (t->n_strands > 0 && !t->deferred)) {
+        return;          // these are to be computed at once, line by line
     }
     if (t->n_strands == 0) {
         t->strand_start = t->n_lines;

@@ -668,10 +668,14 @@ static void test_passes(void)
 
 // Strands, read side by side, against the same lines in plain order: all values, and the gradients of all. In most
 // cases the strands are not quite alike, so that there is nothing to be gained and everything to be got wrong.
-enum Strands { ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, OTHER_OP, OTHER_MATRIX, NOT_JOINED, N_CASES };
+enum Strands { ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, OTHER_OP, OTHER_MATRIX, NOT_JOINED, TWICE, N_CASES };
 
 static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, bool marked)
 {
+    if (which == TWICE) {
+        double *once = strands(tape, ALIKE, w, x, marked);
+        return v_add(tape, once, strands(tape, ALIKE, w, x, marked), 1);
+    }
     size_t n = which == ONE ? 1 : which == MANY ? 40 : 7;
     double *keys = v_new(tape, n * 6), *sum = v_value(tape, 0);
     for (size_t s = 0; s < n; s++) {
@@ -703,7 +707,7 @@ static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, boo
 static void test_strands(void)
 {
     static const char *const names[N_CASES] = {"alike", "many", "only one", "one of them longer", "the last one longer",
-                                               "another operation", "another matrix", "not joined"};
+                                               "another operation", "another matrix", "not joined", "twice"};
     enum { PARAMETERS = 2 * 36 + 48 };
     Tape both[2];
     double *p[2];
