@@ -1424,11 +1424,11 @@ static int by_place(const void *a, const void *b)
     return s->begin != t->begin ? (s->begin < t->begin ? -1 : 1) : s->end < t->end ? -1 : s->end > t->end;
 }
 
+// The tensor of this name; NULL: there is none.
 static Tensor *find_tensor(const Header *header, const char *name)
 {
     Tensor key = {.name = name};
-    return header->n_tensors
-               ? bsearch(&key, header->tensors, header->n_tensors, sizeof key, by_name) : NULL;
+    return bsearch(&key, header->tensors, header->n_tensors, sizeof key, by_name);
 }
 
 static const char *find_metadata(const Header *header, const char *key)
@@ -2172,12 +2172,12 @@ static void time_text(double s, char *text, size_t room)
     }
 }
 
-// One line, whatever the width: the most important figures that fit, and a bar in what is left.
+// One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
     size_t columns = terminal_columns(), used = 0;
-    double rate = (double)(done - run->first) / (now > run->began ? now - run->began : 1e-9);
+    double rate = (double)(done - run->first) / (now - run->began);
     char parts[4][64], left[32];
     time_text((double)(o->steps - done) / rate, left, sizeof left);
     snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->steps);
@@ -2278,7 +2278,7 @@ static void draw_curve(const Run *run, double took)
             char bytes[4];
             unsigned char cell = cells[row][i];
             if (run->plain || !cell) {
-                fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : cell == dots[0][1] ? '\'' : ':', stderr);
+                fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : '\'', stderr);
             } else {
                 fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
             }
@@ -2837,8 +2837,8 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
         if (given && options[i].kept && options[i].kept != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
             return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
         }
-        if (!given && options[i].kept && !set_option(o, &options[i], theirs, error)) {
-            return false;
+        if (!given && options[i].kept) {
+            set_option(o, &options[i], theirs, error);           // which was checked when the file was read
         }
     }
     return o->steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
@@ -3228,8 +3228,9 @@ static bool print_help(const Command *command, Error *error)
 static bool say_roff(Error *error, const char *text)
 {
     bool ok = true;
-    for (; ok && *text; text++) {
-        ok = *text == '-' ? say(error, "\\-") : *text == '\\' ? say(error, "\\e") : say(error, "%c", *text);
+    for (size_t n; ok && *text; text += n + (text[n] == '-')) {      // no text of the tables has a backslash
+        n = strcspn(text, "-");
+        ok = say(error, "%.*s%s", (int)n, text, text[n] ? "\\-" : "");
     }
     return ok;
 }

@@ -4,6 +4,7 @@
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could
  *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
+ *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone
  *   FAULT_COUNTS=FILE        at the end, a line "CALL N" for every call goes to FILE
  *   FAULT_HAPPENED=FILE      this file appears when the fault is injected
  *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
@@ -21,16 +22,20 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { MALLOC, CALLOC, REALLOC, STRDUP, OPEN, READ, WRITE, CLOSE, FSYNC, RENAME, FTRUNCATE, LSEEK, FCHMOD, N_CALLS };
-static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "strdup", "open", "read", "write", "close",
-                                           "fsync", "rename", "ftruncate", "lseek", "fchmod"};
+enum { MALLOC, CALLOC, REALLOC, STRDUP, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
+       RENAME, FTRUNCATE, LSEEK, FCHMOD, N_CALLS };
+static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "strdup", "open_memstream", "ferror",
+                                           "fclose", "vsnprintf", "open", "read", "write", "close", "fsync", "rename",
+                                           "ftruncate", "lseek", "fchmod"};
 static const struct { const char *name; int number; } errors[] = {
     {"ENOMEM", ENOMEM}, {"EIO", EIO}, {"EINTR", EINTR}, {"ENOSPC", ENOSPC}, {"EACCES", EACCES}, {"EMFILE", EMFILE},
+    {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
 };
 enum { SHORT = -1, DRIBBLE = -2 };
 
 static long counts[N_CALLS], at;
 static int call = -1, kind;
+static bool happened, over;              // over: the program has ended, and what counts its lines may write
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -46,12 +51,16 @@ int __real_ftruncate(int file, off_t n);
 off_t __real_lseek(int file, off_t n, int whence);
 int __real_fchmod(int file, mode_t mode);
 int __real_isatty(int file);
+FILE *__real_open_memstream(char **bytes, size_t *n);
+int __real_ferror(FILE *file);
+int __real_fclose(FILE *file);
+int __real_vsnprintf(char *text, size_t room, const char *format, va_list args);
 
 static void touch(const char *name)
 {
     FILE *file = name ? fopen(name, "a") : NULL;
     if (file) {
-        fclose(file);
+        __real_fclose(file);
     }
 }
 
@@ -59,11 +68,12 @@ static void write_counts(void)
 {
     const char *name = getenv("FAULT_COUNTS");
     FILE *file = name ? fopen(name, "w") : NULL;
+    over = true;
     for (int i = 0; file && i < N_CALLS; i++) {
         fprintf(file, "%s %ld\n", names[i], counts[i]);
     }
     if (file) {
-        fclose(file);
+        __real_fclose(file);
     }
 }
 
@@ -71,7 +81,7 @@ static void set_up(void)
 {
     static bool done;
     const char *fault = getenv("FAULT");
-    char call_name[16], error_name[16];
+    char call_name[32], error_name[16];
     if (done) {
         return;
     }
@@ -80,7 +90,7 @@ static void set_up(void)
     if (!fault || !*fault) {
         return;
     }
-    if (sscanf(fault, "%15s %ld %15s", call_name, &at, error_name) != 3) {
+    if (sscanf(fault, "%31s %ld %15s", call_name, &at, error_name) != 3) {
         fprintf(stderr, "FAULT: not understood\n");
         exit(99);
     }
@@ -102,9 +112,12 @@ static bool fails(int which)
 {
     set_up();
     long n = ++counts[which];
-    if (which != call || kind < 0 || n != at) {
+    const char *stays = getenv("FAULT_STAYS");
+    bool again = happened && stays && *stays && (which == call || which >= WRITE);
+    if (over || kind < 0 || !(again || (which == call && n == at))) {
         return false;
     }
+    happened = true;
     touch(getenv("FAULT_HAPPENED"));
     errno = kind;
     return true;
@@ -131,6 +144,25 @@ void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); 
 void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
 char *__wrap_strdup(const char *s) { return fails(STRDUP) ? NULL : __real_strdup(s); }
+
+FILE *__wrap_open_memstream(char **bytes, size_t *n)
+{
+    return fails(OPEN_MEMSTREAM) ? NULL : __real_open_memstream(bytes, n);
+}
+
+int __wrap_ferror(FILE *file) { return fails(FERROR) ? 1 : __real_ferror(file); }
+
+// The file is closed all the same.
+int __wrap_fclose(FILE *file)
+{
+    int done = __real_fclose(file);
+    return fails(FCLOSE) ? EOF : done;
+}
+
+int __wrap_vsnprintf(char *text, size_t room, const char *format, va_list args)
+{
+    return fails(VSNPRINTF) ? -1 : __real_vsnprintf(text, room, format, args);
+}
 
 int __wrap_open(const char *name, int flags, ...)
 {

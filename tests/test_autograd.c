@@ -738,6 +738,52 @@ static void test_strands(void)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Strands: for speed alone. The gradients are the same without them, whatever the strands are and wherever they end.
+ */
+enum { ALIKE, OTHER_OPERATION, OTHER_MATRIX, UNEVEN, RESULT_WITHIN, PLACE_BEFORE, N_STRANDS_OF };
+
+static void strand_gradients(int kind, bool strands, double gradients[10])
+{
+    start();
+    double *place = v_new(&t, 2), *all = v_new(&t, 10), *sum = value(1), *result = NULL;
+    Matrix w = {.data = all + 2, .rows = 2, .cols = 2}, other = {.data = all + 6, .rows = 2, .cols = 2};
+    for (size_t i = 0; i < 10; i++) {
+        all[i] = 0.25 * (double)i - 1;
+    }
+    for (int s = 0; s < 3; s++) {
+        if (strands) {
+            tape_strand(&t);
+        }
+        double *y = kind == OTHER_OPERATION && s == 0 ? v_mul(&t, all, all + 6, 2)
+                  : v_linear(&t, v_new(&t, 2), all, kind == OTHER_MATRIX && s == 0 ? &other : &w);
+        y = kind == UNEVEN && s == 1 ? v_times(&t, y, 3, 2) : y;
+        sum = v_mul(&t, sum, v_sum(&t, y, 2), 1);
+        result = kind == RESULT_WITHIN && s == 1 ? sum : result;
+    }
+    result = result ? result : v_times(&t, sum, 0.5, 1);
+    if (kind == PLACE_BEFORE) {
+        v_linear(&t, place, all, &w);            // after the result, and so without a part in it
+    }
+    backward(&t, result);
+    memcpy(gradients, grad(&t, all), 10 * sizeof *gradients);
+    start();
+}
+
+static void test_strands(void)
+{
+    static const char *const kinds[] = {"alike", "with another operation", "with another matrix", "of other lengths",
+                                        "with the result within", "with a later line that fills an earlier place"};
+    for (int kind = 0; kind < N_STRANDS_OF; kind++) {
+        double expected[10], seen[10];
+        char what[80];
+        strand_gradients(kind, false, expected);
+        strand_gradients(kind, true, seen);
+        snprintf(what, sizeof what, "strands %s: the gradients are those without strands", kinds[kind]);
+        check_all_near(what, expected, seen, 10, 1e-15);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Adam against the formula, for all sizes up to 70, over several steps. Behind the last parameter nothing changes.
  */
 static bool adam_agrees(size_t n, double scale, double lr, double beta1, double beta2)

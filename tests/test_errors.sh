@@ -26,6 +26,7 @@ deep=$T/$(printf '%0200d/%0200d/%0200d/%0200d' 0 0 0 0)
 what="a long path: the reason is not cut off" fails 1 "*: No such file or directory" $B --data "$deep/$deep"
 what="a name with a line feed" fails 1 "*: No such file or directory" $B --data "$T/a
 b"
+what="a name with a character that deletes" fails 1 "*a?b: No such file or directory" $B --data "$T/a$(printf '\177')b"
 if [ "$(id -u)" -eq 0 ]; then
     # The superuser may read everything; somebody else is asked for, if this system knows how.
     if command -v setpriv >/dev/null 2>&1 && chmod 755 "$T" && cp microgpt "$T/microgpt" &&
@@ -138,6 +139,7 @@ fails 2 "--stepz: no such option; *" $B --stepz=5
 fails 2 "--steps5: no such option; *" $B --steps5
 fails 2 "--STEPS: no such option; *" $B --STEPS 5
 fails 2 "--: no such option; *" $B --=5
+fails 2 "--manual: no such option; *" $B --manual
 fails 2 "--n: the beginning of more than one option; *" $B --n 5
 fails 2 "--s: the beginning of more than one option; *" $B --s=5
 fails 2 "--beta: the beginning of more than one option; *" $B --beta 0.5

@@ -3,7 +3,8 @@
 # without a leak, a crash or a damaged file; short and interrupted calls it must survive with the right result.
 . tests/lib.sh
 
-CALLS='malloc calloc realloc strdup open read write close fsync rename ftruncate lseek fchmod'
+CALLS='malloc calloc realloc strdup open_memstream ferror fclose vsnprintf open read write close fsync rename ftruncate
+    lseek fchmod'
 injected=0
 
 wraps=
@@ -41,6 +42,10 @@ scenario()
     shipped) set -- --steps 0 --samples 1 ;;
     save) set -- --data "$T/names.txt" $SIZES --samples 2 --save "$W/model" --save-every 2 --log "$W/log" ;;
     resume) set -- --data "$T/names.txt" --steps 5 --samples 2 --resume "$W/model" --save "$W/model" --log "$W/log" ;;
+    new) set -- --data "$T/names.txt" $SIZES --samples 0 --save "$W/new" ;;
+    # The buffer of the file is full within the header; within the parameters, Adam's memory, and the last tensor.
+    layers) set -- --data "$T/names.txt" --n-layer 50 --n-embd 1 --n-head 1 --steps 1 --samples 0 --save "$W/new" ;;
+    large) set -- --data "$T/names.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;
@@ -93,13 +98,14 @@ named_and_undamaged()
     # shellcheck disable=SC2254
     case "$call $(cat "$T/stderr")" in
     *alloc' microgpt: '*'not enough memory'* | 'strdup microgpt: '*'not enough memory'*) ;;
-    *alloc* | strdup*) trouble="a line that does not name memory: $(cat "$T/stderr")" ;;
+    open_memstream' microgpt: not enough memory' | f*' microgpt: not enough memory') ;;
+    *alloc* | strdup* | open_memstream* | ferror* | fclose*) trouble="a line that does not name memory: $(cat "$T/stderr")" ;;
     *' microgpt: '*names.txt': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
     *) trouble="a line that does not name the file: $(cat "$T/stderr")" ;;
     esac
     for found in "$W"/*; do
         case $found in
-        "$W/model" | "$W/log" | "$W/*") ;;
+        "$W/model" | "$W/new" | "$W/log" | "$W/*") ;;
         *) trouble="$found is left over" ;;
         esac
     done
@@ -131,7 +137,7 @@ fault()
     ok "$1: $2 with $3, each of $5: $4"
 }
 
-FAULT='' FAULT_TERMINAL='' FAULT_HAPPENED=$T/happened
+FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 scenarios='help train stdin shipped'
 if ./microgpt --help | grep -q -e '--save '; then
     "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
@@ -160,13 +166,13 @@ count()
     return "$status"
 }
 
-export FAULT_HAPPENED FAULT_TERMINAL FAULT
+export FAULT_HAPPENED FAULT_TERMINAL FAULT_STAYS FAULT
 for s in $scenarios; do
     count "$s" || continue
     while read -r call n; do
         [ "$n" -gt 0 ] || continue
         case $call in
-        malloc | calloc | realloc | strdup) fault "$s" "$call" ENOMEM failed "$n" ;;
+        malloc | calloc | realloc | strdup | open_memstream) fault "$s" "$call" ENOMEM failed "$n" ;;
         read)
             fault "$s" read EIO failed "$n"
             fault "$s" read EINTR survived "$n"
@@ -198,5 +204,26 @@ for s in $scenarios; do
     [ -z "${QUICK:-}" ] || [ "$n" -lt 10 ] || n=10
     fault "$s by line" write EIO failed "$n"
 done
+
+# Where a model is saved: a name that is new, numbers that cross the end of the buffer in all places, a folder that
+# cannot be flushed, names that are taken; and a disk that is gone from some call on.
+calls_of() { sed -n "s/^$1 //p" "$T/counts"; }
+if [ -f "$T/old.model" ]; then
+    for s in new layers large; do
+        count "$s" || continue
+        fault "$s" strdup ENOMEM failed "$(calls_of strdup)"
+        fault "$s" write ENOSPC failed "$(calls_of write)"
+    done
+    if count save; then
+        fault save fsync EINVAL either "$(calls_of fsync)"
+        fault save open EEXIST either "$(calls_of open)"
+        FAULT_STAYS=yes
+        fault save open EEXIST failed "$(calls_of open)"
+        for c in write fsync rename; do
+            fault save $c EIO failed "$(calls_of $c)"
+        done
+        FAULT_STAYS=
+    fi
+fi
 ok "$injected faults injected, one at a time"
 finish

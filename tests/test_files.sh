@@ -91,6 +91,24 @@ same "the documents are as they were" "$dir/kept" "$dir/words"
 refuses "standard output closed" 1 "standard output: *" sh -c "'$M' -q --log '$dir/closed.csv' --save '$dir/closed' >&-"
 ok "no file takes its place: the log" 0 "$(grep -c num "$dir/closed.csv")"
 ok "no file takes its place: the model" "" "$("$M" sample "$dir/closed" --samples 0 2>&1)"
+refuses "the documents as the log, and a model" 2 "$dir/words: *two things at once*" \
+    "$M" -q --data "$dir/words" --log "$dir/words" --save "$dir/new"
+refuses "the resumed model as the log" 2 "$dir/a: *two things at once*" "$M" -q --resume "$dir/a" --log "$dir/a"
+: >"$dir/empty.csv"
+for log in empty.csv none.csv; do
+    run "$M" -q --resume "$dir/a" --log "$dir/$log" --steps 1002 --samples 0
+    ok "a resume with the log $log: a heading and two rows" "0:3" "$status:$(wc -l <"$dir/$log" | tr -d ' ')"
+done
+run "$M" -q --resume "$dir/a" --log /dev/null --steps 1002 --samples 0
+ok "a resume with a log that is no file" "0:" "$status:$said"
+run "$M" -q --data "$dir/words" --log "$dir/empty.csv" --save "$dir/words2" --steps 1
+ok "files that differ, of one disk" 0 "$status"
+run "$M" -q --data "$dir/words" --log "$dir/new.csv" --save "$dir/words2" --steps 1
+ok "a file that is there, and one that is not" 0 "$status"
+if [ -f /proc/version ]; then
+    run "$M" -q --data /proc/version --log "$dir/empty.csv" --steps 1
+    ok "files that differ, of two disks" 0 "$status"
+fi
 refuses "a log in a folder that is not there" 1 "$dir/none/x: *" "$M" --log "$dir/none/x"
 
 # --- eval
@@ -110,8 +128,10 @@ ok "unless they are not asked for" "0:docs 1" "$status:$(head -n 1 "$dir/out")"
 refuses "no documents" 1 "$dir/empty.txt: *" "$M" eval "$dir/a" --data "$dir/empty.txt"
 
 # --- stopped after any step and resumed
+before_exit=
+case $CFLAGS in *--coverage*) before_exit=-DBEFORE_EXIT=__gcov_dump ;; esac
 # shellcheck disable=SC2086
-$CC $CFLAGS -o "$dir/stop_at" tests/stop_at.c autograd.c -lm || exit 1
+$CC $CFLAGS $before_exit -o "$dir/stop_at" tests/stop_at.c autograd.c -lm || exit 1
 ln -s "$PWD/data" "$dir/data"
 S=$dir/stop_at
 "$S" --save "$dir/whole" --log "$dir/whole.csv" >"$dir/whole.out"
@@ -146,6 +166,29 @@ ok "without --save, an interrupt says that nothing was saved" "130:1" "$status:$
 rm -f "$dir/d"
 STOP_AT=9 STOP_TWICE=1 run "$S" -q --save "$dir/d"
 ok "a second signal ends at once" "130::no file" "$status:$said:$([ -e "$dir/d" ] && echo file || echo no file)"
+STOP_IN_SAVE=1 run "$S" -q --steps 20 --save "$dir/d"
+ok "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in $dir/d" "$status:$said"
+"$M" -q --steps 20 --save "$dir/e" >"$dir/out"
+same "which is whole" "$dir/e" "$dir/d"
+STOP_IN_SAVE=2 run "$S" -q --steps 30 --save "$dir/d"
+ok "two signals during a save" "130:" "$status:$said"
+same "leave the file that was there" "$dir/e" "$dir/d"
+ok "and nothing beside it" 0 "$(leftovers "$dir")"
+refuses "an interrupt, and then a file that finds no room" 1 "$dir/d: not saved: *" \
+    sh -c "trap '' XFSZ; ulimit -f 100; STOP_AT=9 exec '$S' -q --save '$dir/d'"
+same "the old file is untouched" "$dir/e" "$dir/d"
+
+# An odd number of parameters leaves the second of a pair of random numbers for later: it is kept, too.
+set -- -q --data "$dir/100.txt" --n-embd 1 --n-head 1 --block-size 3 --lr 0.30000000000000004
+"$M" "$@" --steps 9 --save "$dir/odd" >"$dir/out"
+ok "an odd number of parameters" 1 "$(($(sed -n 's/^num params: //p' "$dir/out") % 2))"
+ok "a number of 17 digits is kept to the last one" 1 "$(grep -a -c '"train.lr":"0.30000000000000004"' "$dir/odd")"
+STOP_AT=4 run "$S" "$@" --steps 9 --save "$dir/odd4"
+"$M" -q --data "$dir/100.txt" --resume "$dir/odd4" --save "$dir/odd4" >"$dir/out"
+same "resumed: the same file" "$dir/odd" "$dir/odd4"
+refuses "more layers than a header has room for" 1 "$dir/deep: too many layers for a model file" \
+    "$M" -q --data "$dir/100.txt" --n-layer 70000 --n-embd 1 --n-head 1 --block-size 1 --steps 0 --save "$dir/deep"
+ok "no file of them" "no file" "$([ -e "$dir/deep" ] && echo file || echo no file)"
 
 # --- every N steps
 rm -f "$dir/b" "$dir/b.csv"
@@ -203,6 +246,7 @@ ok "and nothing is printed" 0 "$(wc -c <"$dir/out" | tr -d ' ')"
 refuses "a folder as a file" 1 "$dir: *" "$M" --save "$dir"
 refuses "a device" 1 "/dev/full: *" "$M" --save /dev/full
 refuses "no name" 1 ": *" "$M" --save ""
+refuses "a file as a folder" 1 "$dir/a/m: Not a directory" "$M" --save "$dir/a/m"
 ok "the device is still there" yes "$([ -c /dev/full ] && echo yes)"
 ln -s nowhere "$dir/dangling"
 refuses "a link that leads nowhere" 1 "$dir/dangling: *" "$M" --save "$dir/dangling"

@@ -250,4 +250,5 @@ same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/s
     grep -c '^layer head itself' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
     awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
 fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --docs 3
+fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --data data/names.txt
 finish

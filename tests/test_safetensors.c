@@ -514,6 +514,7 @@ static void test_refused(const char *with, size_t stride)
         {"too few characters", "\"vocab\":\"ab\"", "\"vocab\":\"a\""},
         {"a zero character", "\"vocab\":\"ab\"", "\"vocab\":\"a\\u0000\""},
         {"a newline as a character", "\"vocab\":\"ab\"", "\"vocab\":\"a\\n\""},
+        {"a newline as the first character", "\"vocab\":\"ab\"", "\"vocab\":\"\\nb\""},
         {"a lone high surrogate", "\"vocab\":\"ab\"", "\"vocab\":\"a\\ud83d\""},
         {"a lone low surrogate", "\"vocab\":\"ab\"", "\"vocab\":\"a\\ude00\""},
         {"two high surrogates", "\"vocab\":\"ab\"", "\"vocab\":\"a\\ud83d\\ud83d\""},
@@ -559,6 +560,7 @@ static void test_refused(const char *with, size_t stride)
         {"a dtype that is none", "\"F64\"", "\"F63\""},
         {"an empty dtype", "\"F64\"", "\"\""},
         {"a dtype with control characters", "\"F64\"", "\"\\u001b[31m\""},
+        {"a dtype of a character that deletes", "\"F64\"", "\"\\u007f\""},
         {"a dtype in small letters", "\"F64\"", "\"f64\""},
         {"a dtype that is a number", "\"F64\"", "64"},
         {"integers", "\"F64\"", "\"I64\""},
@@ -610,6 +612,10 @@ static void test_refused(const char *with, size_t stride)
          "{\"bias\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"__metadata__\""},
         {"a tensor for a resume in another shape", "{\"__metadata__\"",
          "{\"train.m.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
+        {"the other tensor for a resume in another shape", "{\"__metadata__\"",
+         "{\"train.v.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
+        {"a random generator in two dimensions", "{\"__metadata__\"",
+         "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
         {"a random generator in another shape", "{\"__metadata__\"",
          "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"__metadata__\""},
     };
@@ -667,6 +673,19 @@ static void test_refused(const char *with, size_t stride)
             refused(&made, what);
         }
     }
+    // Cut within an escape, where the header ends as well.
+    static const char *const escapes[] = {"{\"\\", "{\"\\u", "{\"\\u00", "{\"\\ud83d", "{\"\\ud83d\\", "{\"\\ud83d\\u"};
+    for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++) {
+        made = good;
+        strcpy(made.header, escapes[i]);
+        made.header_size = made.length = strlen(escapes[i]);
+        snprintf(what, sizeof what, "a header cut within an escape: %s", escapes[i]);
+        refused(&made, what);
+    }
+    made = good;
+    memcpy(made.header, "{\"\\u0\0", 6);
+    made.header_size = made.length = 6;
+    refused(&made, "a zero byte within an escape");
     for (size_t i = 1; i < 8; i++) {
         made = good;
         made.cut = i;

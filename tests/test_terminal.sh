@@ -14,7 +14,7 @@ ok() { # WHAT EXPECTED SAW
         failed=1
     fi
 }
-if ! script -qec true "$dir/typescript" >"$dir/out" 2>&1; then
+if ! script -qec true "$dir/typescript" >"$dir/out" 2>&1 <"$dir/empty"; then
     echo "skip - progress on a terminal: there is no script(1) that can make one"
     exit 0
 fi
@@ -35,7 +35,10 @@ has() { # PATTERN
     LC_ALL=C grep -a -q "$1" "$dir/seen" && echo yes || echo no
 }
 
-long="./microgpt --steps 20000 --samples 2"
+# A run of some tenths of a second, so that progress is drawn. Built to count what is reached, it is much slower.
+steps=20000
+case ${CFLAGS:-} in *--coverage*) steps=1000 ;; esac
+long="./microgpt --steps $steps --samples 2"
 for columns in 5 10 20 40 80 200; do
     on_terminal $columns "" "$long"
     ok "$columns columns: progress is drawn" yes "$([ "$(drawn)" -gt 0 ] && echo yes || echo "no: $(cat "$dir/seen")")"
@@ -50,7 +53,7 @@ ok "colors" yes "$(has "$esc\[36m")"
 ok "no step lines beside it" no "$(has '^step\|.step *1 /')"
 ok "a picture of the loss, six lines high" 6 "$(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"
 ok "the samples" yes "$(has 'sample  2: ')"
-./microgpt --steps 20000 --samples 2 | tr '\r' '\n' | grep -v '^step' >"$dir/want"
+$long | tr '\r' '\n' | grep -v '^step' >"$dir/want"
 tr -d '\r' <"$dir/seen" | grep -a '^num\|^vocab\|^sample\|^---' >"$dir/saw"
 grep '^num\|^vocab\|^sample\|^---' "$dir/want" >"$dir/want2"
 ok "the samples that a pipe gets, too" yes "$(cmp -s "$dir/want2" "$dir/saw" && echo yes || cat "$dir/saw")"
@@ -60,6 +63,21 @@ on_terminal 80 LC_ALL=C "$long"
 ok "another locale: ASCII alone" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
 on_terminal 80 TERM=dumb "./microgpt --steps 50 --samples 2"
 ok "TERM=dumb: no escapes, but step lines" "no yes" "$(has "$esc") $(has 'step *50 / *50')"
+for term in TERM= 'env -u TERM'; do
+    on_terminal 80 "$term" "./microgpt --steps 50 --samples 2"
+    ok "$term: no escapes, but step lines" "no yes" "$(has "$esc") $(has 'step *50 / *50')"
+done
+on_terminal 0 "" "$long"
+ok "a terminal that does not know its width: progress is drawn, for 80 columns" "yes yes" \
+    "$([ "$(drawn)" -gt 0 ] && echo yes) $([ "$(widest)" -lt 80 ] && echo yes)"
+on_terminal 80 "" "./microgpt --steps 10 --samples 0"
+ok "ten steps: a picture of ten dots across" "yes 6" \
+    "$(has '^ *1 *10') $(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"
+on_terminal 80 "" "./microgpt --steps 1 --samples 0"
+ok "one step: no picture" no "$(has '┤')"
+echo anna >"$dir/one"
+on_terminal 80 LC_ALL=C "./microgpt --data $dir/one --steps 100 --lr 0 --samples 0"
+ok "a loss that stays: a level line" yes "$(has '\.\{64\}')"
 on_terminal 80 "" "$long -q"
 ok "--quiet: no progress and no picture" "no no" "$(has "$esc") $(has '┤')"
 on_terminal 80 "" "$long | cat"
