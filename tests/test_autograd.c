@@ -666,9 +666,11 @@ static void test_passes(void)
     tape_free(&both[1]);
 }
 
-// Strands, read side by side, against the same lines in plain order: all values, and the gradients of all. In most
+// Strands, read side by side, against the same lines in plain order: the result, and the gradients. In most
 // cases the strands are not quite alike, so that there is nothing to be gained and everything to be got wrong.
-enum Strands { ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, OTHER_OP, OTHER_MATRIX, NOT_JOINED, TWICE, N_CASES };
+enum Strands {
+    ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, OTHER_OP, OTHER_MATRIX, NOT_JOINED, TWICE, WITHIN, LATER, N_CASES
+};
 
 static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, bool marked)
 {
@@ -677,7 +679,7 @@ static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, boo
         return v_add(tape, once, strands(tape, ALIKE, w, x, marked), 1);
     }
     size_t n = which == ONE ? 1 : which == MANY ? 40 : 7;
-    double *keys = v_new(tape, n * 6), *sum = v_value(tape, 0);
+    double *place = v_new(tape, 6), *keys = v_new(tape, n * 6), *sum = v_value(tape, 0), *within = NULL;
     for (size_t s = 0; s < n; s++) {
         if (marked) {
             tape_strand(tape);
@@ -697,17 +699,23 @@ static double *strands(Tape *tape, enum Strands which, Matrix *w, double *x, boo
         double *two = v_mul(tape, v_scale(tape, v_plus(tape, out, 2, 6), one, 6), v_pow(tape, query, 2, 6), 6);
         double *three = v_add(tape, v_sum(tape, two, 6), v_dot(tape, two, out, 6), 1);
         sum = v_add(tape, sum, v_neg(tape, v_log(tape, v_exp(tape, three, 1), 1), 1), 1);
+        within = s == 1 ? sum : within;
     }
     if (marked && which != NOT_JOINED) {
         tape_join(tape);
     }
-    return v_times(tape, sum, 1.0 / 7, 1);
+    double *result = which == WITHIN ? within : v_times(tape, sum, 1.0 / 7, 1);
+    if (which == LATER) {
+        v_linear(tape, place, x, &w[0]);         // after the result, and so without a part in it
+    }
+    return result;
 }
 
 static void test_strands(void)
 {
     static const char *const names[N_CASES] = {"alike", "many", "only one", "one of them longer", "the last one longer",
-                                               "another operation", "another matrix", "not joined", "twice"};
+                                               "another operation", "another matrix", "not joined", "twice",
+                                               "the result within", "a later line that fills an earlier place"};
     enum { PARAMETERS = 2 * 36 + 48 };
     Tape both[2];
     double *p[2];
@@ -735,52 +743,6 @@ static void test_strands(void)
     }
     tape_free(&both[0]);
     tape_free(&both[1]);
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Strands: for speed alone. The gradients are the same without them, whatever the strands are and wherever they end.
- */
-enum { ALIKE, OTHER_OPERATION, OTHER_MATRIX, UNEVEN, RESULT_WITHIN, PLACE_BEFORE, N_STRANDS_OF };
-
-static void strand_gradients(int kind, bool strands, double gradients[10])
-{
-    start();
-    double *place = v_new(&t, 2), *all = v_new(&t, 10), *sum = value(1), *result = NULL;
-    Matrix w = {.data = all + 2, .rows = 2, .cols = 2}, other = {.data = all + 6, .rows = 2, .cols = 2};
-    for (size_t i = 0; i < 10; i++) {
-        all[i] = 0.25 * (double)i - 1;
-    }
-    for (int s = 0; s < 3; s++) {
-        if (strands) {
-            tape_strand(&t);
-        }
-        double *y = kind == OTHER_OPERATION && s == 0 ? v_mul(&t, all, all + 6, 2)
-                  : v_linear(&t, v_new(&t, 2), all, kind == OTHER_MATRIX && s == 0 ? &other : &w);
-        y = kind == UNEVEN && s == 1 ? v_times(&t, y, 3, 2) : y;
-        sum = v_mul(&t, sum, v_sum(&t, y, 2), 1);
-        result = kind == RESULT_WITHIN && s == 1 ? sum : result;
-    }
-    result = result ? result : v_times(&t, sum, 0.5, 1);
-    if (kind == PLACE_BEFORE) {
-        v_linear(&t, place, all, &w);            // after the result, and so without a part in it
-    }
-    backward(&t, result);
-    memcpy(gradients, grad(&t, all), 10 * sizeof *gradients);
-    start();
-}
-
-static void test_strands(void)
-{
-    static const char *const kinds[] = {"alike", "with another operation", "with another matrix", "of other lengths",
-                                        "with the result within", "with a later line that fills an earlier place"};
-    for (int kind = 0; kind < N_STRANDS_OF; kind++) {
-        double expected[10], seen[10];
-        char what[80];
-        strand_gradients(kind, false, expected);
-        strand_gradients(kind, true, seen);
-        snprintf(what, sizeof what, "strands %s: the gradients are those without strands", kinds[kind]);
-        check_all_near(what, expected, seen, 10, 1e-15);
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
