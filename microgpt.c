@@ -1506,7 +1506,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
         return fail(error, FAILED, "%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
-    header->bytes = malloc((size_t)length);
+    header->bytes = calloc((size_t)length, 1);
     if (!header->bytes) {
         return no_memory(error);
     }
