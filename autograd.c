@@ -16,7 +16,7 @@
 
 // A function that is kept out of those that call it, which stay short that way; and one that becomes a part of each of
 // them, because it is shorter where it is known what it is called with.
-#ifdef __GNUC__
+#if defined(__GNUC__) && defined(__OPTIMIZE__)
 #define APART __attribute__((noinline))
 #define WITHIN inline __attribute__((always_inline))
 #else
