@@ -1248,7 +1248,7 @@ static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t
     double root2 = sqrt(s->correct2), rate = s->lr * s->correct1 / root2, eps = s->eps / root2;
     double new1 = 1 - s->beta1, new2 = 1 - s->beta2;
     size_t i = 0;
-    if (rate < 1e-100 || rate > 1e200 || s->beta1 < 0.5 || s->beta2 < 0.5) {
+    if (rate < 1e-100 || rate > 1e150 || eps < 1e-20 || s->beta1 < 0.5 || s->beta2 < 0.5) {
         return 0;
     }
     for (; i + 4 * LANES <= n; i += 4 * LANES) {

@@ -748,7 +748,7 @@ static void test_strands(void)
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam against the formula, for all sizes up to 70, over several steps. Behind the last parameter nothing changes.
  */
-static bool adam_agrees(size_t n, double scale, double lr, double beta1, double beta2)
+static bool adam_agrees(size_t n, double scale, double lr, double beta1, double beta2, double eps)
 {
     enum { ROOM = 80 };
     double p[ROOM], g[ROOM], m[ROOM], v[ROOM], p2[ROOM], m2[ROOM], v2[ROOM];
@@ -766,10 +766,10 @@ static bool adam_agrees(size_t n, double scale, double lr, double beta1, double 
                 v2[i] = beta2 * v2[i] + (1 - beta2) * g[i] * g[i];
                 double m_hat = m2[i] / (1 - pow(beta1, (double)step + 1));
                 double v_hat = v2[i] / (1 - pow(beta2, (double)step + 1));
-                p2[i] -= lr * m_hat / (sqrt(v_hat) + 1e-8);
+                p2[i] -= lr * m_hat / (sqrt(v_hat) + eps);
             }
         }
-        adam(p, g, m, v, n, step, lr, beta1, beta2, 1e-8);
+        adam(p, g, m, v, n, step, lr, beta1, beta2, eps);
         bool ok = all_near(p2, p, ROOM, 1e-12, text, sizeof text);
         for (size_t i = 0; ok && i < ROOM; i++) {      // sums of large gradients may cancel: the scale is theirs
             ok = fabs(m2[i] - m[i]) <= 1e-12 * fmax(scale, 1) && fabs(v2[i] - v[i]) <= 1e-12 * fmax(scale * scale, 1);
@@ -793,15 +793,23 @@ static void test_adam(void)
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
         bool ok = true;
         for (size_t n = 1; ok && n <= 70; n++) {
-            ok = adam_agrees(n, scales[i], 0.01, 0.85, 0.99);
+            ok = adam_agrees(n, scales[i], 0.01, 0.85, 0.99, 1e-8);
         }
         if (ok) {
             check(true, "Adam: 1 to 70 parameters, gradients of size %g", scales[i]);
         }
     }
-    if (adam_agrees(37, 1, 0, 0.9, 0.95) && adam_agrees(37, 1, 1e-200, 0.9, 0.95) && adam_agrees(37, 1, 0.1, 0, 0) &&
-        adam_agrees(37, 1, 0.1, 0.6, 0) && adam_agrees(37, 1, 0.1, 0.5, 0.5) && adam_agrees(37, 1, 1e9, 0.5, 0.999)) {
-        check(true, "Adam: no learning, next to none, no memory, a short one, giant steps");
+    if (adam_agrees(37, 1, 0, 0.9, 0.95, 1e-8) && adam_agrees(37, 1, 1e-200, 0.9, 0.95, 1e-8) &&
+        adam_agrees(37, 1, 1e9, 0.5, 0.999, 1e-8)) {
+        check(true, "Adam: no learning, next to none, giant steps");
+    }
+    if (adam_agrees(37, 1, 0.1, 0, 0, 1e-8) && adam_agrees(37, 1, 0.1, 0.6, 0, 1e-8) &&
+        adam_agrees(37, 1, 0.1, 0.5, 0.5, 1e-8)) {
+        check(true, "Adam: no memory, memory of one kind, a short one");
+    }
+    if (adam_agrees(37, 1, 0.1, 0.9, 0.95, 0) && adam_agrees(37, 1, 0.1, 0.9, 0.95, 1e-300) &&
+        adam_agrees(37, 1, 0.1, 0.9, 0.95, 1e-15) && adam_agrees(37, 1, 0.1, 0.9, 0.95, 1e3)) {
+        check(true, "Adam: eps from nothing to a thousand");
     }
     // Parameters that no gradient reaches stay where they are, however large the steps of the others.
     static const double rates[] = {1e9, 1e70, 1e80, 1e155, 1e200, 1e250, 1e300};
