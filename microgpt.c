@@ -1012,7 +1012,7 @@ static const Option options[] = {
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
     {"quiet", NULL, 'q', TRAIN, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
-    {"help", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(version), 0, 0, "print the version and exit"},
     {"manual-page", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(manual), 0, 0, NULL},
     {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, COUNT_MOST, NULL},

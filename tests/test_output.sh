@@ -108,6 +108,7 @@ done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
 same "--version among other options" "microgpt 1.0.0" "$(microgpt --steps 3 --version 2>&1)"
 same "-q --help is help" "$(microgpt --help)" "$(microgpt -q --help 2>&1)"
+same "-h is help" "$(microgpt sample --help)" "$(microgpt sample -h 2>&1)"
 
 # A reader that goes away does not hang the program.
 same "a closed pipe" "num docs: 32178" "$(microgpt | head -n 1)"
