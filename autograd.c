@@ -27,8 +27,8 @@
 /* ------------------------------------------------------------------------------------------------------------------
  * Vectors. All loops below are written for vectors of LANES numbers. With GCC's and clang's vector types these are as
  * wide as the machine's; in plain C11, and with -DAUTOGRAD_PLAIN, a vector is one double and every loop is a scalar
- * loop. Memory is always in whole vectors (see v_new), so a loop may run past n to the end of its last vector; first()
- * then keeps what lies there out of sums and out of other values.
+ * loop. Memory is in whole vectors (see v_new), so a loop may look past n to the end of its last vector; first() then
+ * keeps what lies there out of sums, and first_or() out of the way: single values, and slices, have neighbours there.
  */
 #if defined(__GNUC__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
 #ifdef __AVX__
@@ -139,7 +139,8 @@ static inline Vec square_root(Vec v)
     return v;
 }
 
-// the square roots of two vectors, to the seven digits of single precision, from 1e-18 to 1e19; smaller ones as 1e-18
+// the square roots of two vectors, to the seven digits of single precision; of less than 1e-37, as if it were that, and
+// of more than 3e38, infinite
 static inline void rough_roots(Vec *a, Vec *b)
 {
     typedef float Floats __attribute__((vector_size(2 * LANES * sizeof(float))));
@@ -148,7 +149,7 @@ static inline void rough_roots(Vec *a, Vec *b)
         f[k] = (float)(*a)[k];
         f[LANES + k] = (float)(*b)[k];
     }
-    f += 1e-36f;
+    f += 1e-37f;
     for (int k = 0; k < 2 * LANES; k++) {
         f[k] = sqrtf(f[k]);
     }
@@ -449,6 +450,8 @@ void tape_free(Tape *t)
 
 void tape_mark(Tape *t)
 {
+    tape_join(t);
+    t->n_strands = 0;
     t->first_value = t->n_values;
     t->first_line = t->n_lines;
 }
@@ -518,6 +521,9 @@ static APART void lines_forward(Line *l, size_t n, size_t apart);
 
 static inline double *compute(Tape *t, Line *line)
 {
+    if (t->deferred && !t->recording) {
+        tape_join(t);    // a line that is not kept cannot wait
+    }
     if (!t->deferred) {
         lines_forward(line, 1, 0);
     }
@@ -1085,11 +1091,9 @@ static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart
  * Forward and backward: the walks over the lines.
  *
  * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
- * again. If it says with tape_strand() where each such strand begins, and with tape_join() where the last one ends, the
- * strands are read side by side: line 0 of all of them, then line 1 of all of them; backward the same from the end.
- * What they have in common, such as a matrix, is then fetched once and not once a strand. The order is as good as the
- * plain one as long as line k of a strand uses, of other strands, nothing but what their lines before k have made, or
- * line k of a strand before it.
+ * again. If it says so (tape_strand() and tape_join() in autograd.h), they are read side by side: line 1 of all
+ * strands, then line 2 of all strands; backward the same from the end. What they have in common, such as a matrix, is
+ * then fetched once for many strands.
  */
 const char *const op_names[N_OPS] = {
     [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
@@ -1157,19 +1161,23 @@ static APART void lines_backward(const Tape *t, const Line *l, size_t n, size_t 
 #undef EACH
 }
 
-// Is every line of the other strands the same as that of the first: the same operation, with the same matrix?
+// Is line k of a strand the same as that of the strand before? Of a product with a matrix, the operands of all strands
+// are taken together; so they must be apart, and behind what the strands before have made of theirs.
+static inline bool lines_are_alike(const Line *l, const Line *before)
+{
+    return l->op == before->op && (l->op != OP_LINEAR || (l->w == before->w && l->a >= before->a + l->w->cols &&
+                                                          l->a >= before->out + l->w->rows));
+}
+
 static bool strands_are_alike(const Tape *t)
 {
     size_t length = t->strand_length, n = t->n_strands;
     if (t->uneven || n < 2 || t->n_lines != t->strand_start + n * length) {
         return false;
     }
-    const Line *first = &t->lines[t->strand_start], *other = first + length;
-    for (size_t s = 1; s < n; s++) {
-        for (size_t k = 0; k < length; k++, other++) {
-            if (other->op != first[k].op || (other->op == OP_LINEAR && other->w != first[k].w)) {
-                return false;
-            }
+    for (const Line *l = &t->lines[t->strand_start + length]; l < &t->lines[t->n_lines]; l++) {
+        if (!lines_are_alike(l, l - length)) {
+            return false;
         }
     }
     return true;
@@ -1239,16 +1247,19 @@ static APART void adam_each(double *p, double *g, double *m, double *v, size_t n
 #if LANES > 1
 // The same for four vectors at a time, because roots and divisions cost more than all the rest. The move is a fraction.
 // Of the first two vectors it is m / (root + eps). Of the other two the root is only known roughly, as r. One step of
-// Newton's would make it exact: (r*r + v) / (2*r); so m / (root + eps) is 2*r*m / (r*r + v + 2*r*eps). In this way the
-// unit for roots and those for products share the work. Then one division serves all four: it gives the reciprocal of
-// the product of the four denominators, and multiplying it by the other three gives each its own. Returns how many
-// parameters it has moved; it stops early where numbers are too large, or too small, for this.
+// Newton's gives the missing digits: (r*r + v) / (2*r); so m / (root + eps) is 2*r*m / (r*r + v + 2*r*eps). There v is
+// scaled up, so that what single precision cannot tell from zero is far below eps. In this way the unit for roots and
+// those for products share the work. Then one division serves all four: it gives the reciprocal of the product of the
+// four denominators, and multiplying it by the other three gives each its own. Returns how many parameters it has
+// moved; it stops early where numbers are too large for this, and does nothing where the rate or eps is out of range,
+// or where the means forget so fast that the shorter way to write them loses digits.
 static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
 {
+    const double scale = 0x1p60, root_scale = 0x1p30;
     double root2 = sqrt(s->correct2), rate = s->lr * s->correct1 / root2, eps = s->eps / root2;
     double new1 = 1 - s->beta1, new2 = 1 - s->beta2;
     size_t i = 0;
-    if (rate < 1e-100 || rate > 1e150 || eps < 1e-20 || s->beta1 < 0.5 || s->beta2 < 0.5) {
+    if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || s->beta1 < 0.5 || s->beta2 < 0.5) {
         return 0;
     }
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
@@ -1258,11 +1269,11 @@ static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t
             square[k] = load(v + j) + new2 * (load(g + j) * load(g + j) - load(v + j));
             mean[k] = load(m + j) + new1 * (load(g + j) - load(m + j));
         }
-        Vec r2 = square[2], r3 = square[3];
+        Vec v2 = square[2] * scale, v3 = square[3] * scale, r2 = v2, r3 = v3;
         rough_roots(&r2, &r3);
-        Vec d0 = square_root(square[0]) + eps, d1 = square_root(square[1]) + eps, d01 = d0 * d1;
-        Vec d2 = r2 * (r2 + 2 * eps) + square[2], d3 = r3 * (r3 + 2 * eps) + square[3], d23 = d2 * d3;
-        Vec all = d01 * d23;
+        Vec d0 = square_root(square[0]) + eps, d2 = r2 * (r2 + 2 * root_scale * eps) + v2;
+        Vec d1 = square_root(square[1]) + eps, d3 = r3 * (r3 + 2 * root_scale * eps) + v3;
+        Vec d01 = d0 * d1, d23 = d2 * d3, all = d01 * d23;
         if (!(lane_sum(all) < 1e200)) {
             break;
         }
@@ -1272,7 +1283,7 @@ static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t
             store(v + j, square[k]);
             store(g + j, ZERO);
         }
-        Vec share = rate / all, share01 = share * d23, share23 = (share + share) * d01;
+        Vec share = rate / all, share01 = share * d23, share23 = 2 * root_scale * share * d01;
         store(p + i, load(p + i) - mean[0] * d1 * share01);
         store(p + i + LANES, load(p + i + LANES) - mean[1] * d0 * share01);
         store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * r2 * d3 * share23);

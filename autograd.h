@@ -2,11 +2,11 @@
  *
  * A value is one number, its data, with a second number beside it, its gradient: the derivative of the final result
  * with respect to that value. Every operation below computes its data at once (only between tape_strand() and
- * tape_join() a little later) and writes one line on a tape: what was done, to which values, giving which. Calculus says
- * how a small change of an operand changes the result of one line (the local derivative). The chain rule says that along
- * a path local derivatives multiply, and where paths meet they add. So backward() sets the gradient of the result to 1
- * and reads the tape from the last line to the first; each line adds to the gradient of each operand the gradient of
- * what it made times the local derivative. That is all.
+ * tape_join() a little later) and writes one line on a tape: what was done, to which values, giving which. Calculus
+ * says how a small change of an operand changes the result of one line (the local derivative). The chain rule says that
+ * along a path local derivatives multiply, and where paths meet they add. So backward() sets the gradient of the result
+ * to 1 and reads the tape from the last line to the first; each line adds to the gradient of each operand the gradient
+ * of what it made times the local derivative. That is all.
  *
  * A value is held by a pointer to its data: *x is the number, *grad(t, x) its gradient. Values made together are
  * neighbours, so a vector is such a pointer too (x[i], grad(t, x)[i]) and a slice of it is x + start. An operation on n
@@ -70,9 +70,14 @@ bool tape_init(Tape *t, size_t max_values, size_t max_lines);   // false: not en
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
-void tape_strand(Tape *t);                  // a stretch of like lines begins: they are written now, and computed
-void tape_join(Tape *t);                    // when the last has ended, all side by side. For speed alone.
 void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
+
+// For speed alone, where the same is done to many inputs: tape_strand() before each of them, tape_join() after the
+// last. In between lines are written, but not computed, so nothing may be read yet. Then line 1 of all strands is
+// computed, line 2 of all, and so on: of other strands line k may use only what was made by their lines before k, or by
+// line k of the strand before it. Strands that turn out not to be alike are computed in plain order.
+void tape_strand(Tape *t);
+void tape_join(Tape *t);
 
 // The gradient of a value, or of the first of several neighbours.
 static inline double *grad(const Tape *t, double *x)
@@ -80,7 +85,8 @@ static inline double *grad(const Tape *t, double *x)
     return x + t->max_values;
 }
 
-// Leaves: values that no operation made. More than the tape has room for ends the program.
+// Leaves: values that no operation made. More than the tape has room for ends the program. In all of this n is at
+// least 1.
 double *v_new(Tape *t, size_t n);           // n neighbours, to be filled in
 double *v_value(Tape *t, double data);      // one value
 
@@ -112,7 +118,8 @@ double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m,
 // These two put their results where they are told, which may be a slice of a larger vector; they return it.
 double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m);
                                                              // a[0] * row 0 + a[1] * row 1 + ...: m results
-double *v_linear(Tape *t, double *out, double *x, Matrix *w);   // the i-th result: x dot row i of w
+double *v_linear(Tape *t, double *out, double *x, Matrix *w);   // the i-th result: x dot row i of w, which is kept
+                                                                // as a pointer, until backward()
 
 // One step of Adam for n parameters p with gradients g: m and v are the running means of the gradient and of its
 // square, step counts from 0. The gradients are set to zero for the next pass.

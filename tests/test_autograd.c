@@ -745,6 +745,65 @@ static void test_strands(void)
     tape_free(&both[1]);
 }
 
+// Strands that multiply what is not theirs alone, a mark behind strands, and a line that is not kept within them.
+static void test_strands_of_products(void)
+{
+    static const char *const kinds[] = {"all of one input", "all of one input into earlier places",
+                                        "each of what the last has made", "before a mark", "not kept"};
+    enum { SHARED, PLACED, CHAIN, MARK, UNKEPT, N_KINDS, MOST = 20 };
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        bool ok = true;
+        char text[128] = "";
+        for (size_t size = 1; size <= MOST; size++) {
+            for (size_t n = 2; ok && n <= 5; n++) {
+                double expected[MOST * MOST + MOST + 1] = {0};
+                for (int way = 0; ok && way < 2; way++) {
+                    Tape tape;
+                    if (!tape_init(&tape, 2000, 100)) {
+                        check(false, "expected memory for a tape, saw none");
+                        return;
+                    }
+                    double *places = v_new(&tape, n * size), *p = v_new(&tape, size * size + size);
+                    double *x = p + size * size, *h = x, *sum = v_value(&tape, 0);
+                    Matrix w = {.rows = size, .cols = size, .data = p};
+                    for (size_t i = 0; i < size * size + size; i++) {
+                        p[i] = sin((double)i);
+                    }
+                    for (size_t s = 0; s < n; s++) {
+                        if (way) {
+                            tape_strand(&tape);
+                        }
+                        double *y = v_linear(&tape, kind == PLACED ? places + s * size : v_new(&tape, size), h, &w);
+                        h = kind == CHAIN ? y : x;
+                        sum = v_add(&tape, sum, v_sum(&tape, y, size), 1);
+                    }
+                    tape.recording = kind != UNKEPT;
+                    if (tape.recording) {
+                        tape_join(&tape);
+                    }
+                    double *result = v_times(&tape, sum, 2, 1);
+                    tape.recording = true;
+                    if (kind == MARK) {
+                        tape_mark(&tape);
+                        result = v_sum(&tape, x, size);
+                    }
+                    backward(&tape, result);
+                    double seen[MOST * MOST + MOST + 1];
+                    memcpy(seen, grad(&tape, p), (size * size + size) * sizeof *seen);
+                    seen[size * size + size] = *result;
+                    if (way) {
+                        ok = all_near(expected, seen, size * size + size + 1, 1e-12, text, sizeof text);
+                    } else {
+                        memcpy(expected, seen, (size * size + size + 1) * sizeof *seen);
+                    }
+                    tape_free(&tape);
+                }
+            }
+        }
+        check(ok, "strands of products, %s%s", kinds[kind], text);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam against the formula, for all sizes up to 70, over several steps. Behind the last parameter nothing changes.
  */
@@ -811,6 +870,14 @@ static void test_adam(void)
         adam_agrees(37, 1, 0.1, 0.9, 0.95, 1e-15) && adam_agrees(37, 1, 0.1, 0.9, 0.95, 1e3)) {
         check(true, "Adam: eps from nothing to a thousand");
     }
+    static const double tiny[] = {1e-5, 1e-10, 1e-14, 1e-17, 1e-18, 1e-19, 1e-20, 1e-25, 1e-30};
+    for (size_t i = 0; i < sizeof tiny / sizeof tiny[0]; i++) {
+        if (adam_agrees(64, tiny[i], 1, 0.85, 0.99, 1e-8) && adam_agrees(64, tiny[i], 1, 0.9, 0.999999, 1e-8) &&
+            adam_agrees(64, tiny[i], 1, 0.9, 0.999999999999, 1e-8) && adam_agrees(64, tiny[i], 1, 0.9, 0.9, 1e-14) &&
+            adam_agrees(64, tiny[i], 1, 0.9, 0.9, 1e-20)) {
+            check(true, "Adam: gradients of size %g beside every eps", tiny[i]);
+        }
+    }
     // Parameters that no gradient reaches stay where they are, however large the steps of the others.
     static const double rates[] = {1e9, 1e70, 1e80, 1e155, 1e200, 1e250, 1e300};
     for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
@@ -859,6 +926,7 @@ int main(void)
     test_not_recording();
     test_passes();
     test_strands();
+    test_strands_of_products();
     test_adam();
     tape_free(&t);
     return finish();
