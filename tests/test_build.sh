@@ -34,10 +34,19 @@ built "gcc -O1, plain C11 engine" gcc '-O1 -DAUTOGRAD_PLAIN'
 built "clang" clang ''
 built "clang -O2 -std=c11" clang '-O2 -std=c11'
 
-# One build makes the program and nothing else; cleaning takes all of it away.
+# Other flags are another program; the same flags are not.
+for case in "the same flags|-O0|" "other flags|-O0 -DAUTOGRAD_PLAIN|-O0 -DAUTOGRAD_PLAIN"; do
+    name=${case%%|*} rest=${case#*|}
+    make -s -C "$S" CC="$CC" CFLAGS=-O0 LDFLAGS=
+    same "make again with $name" "${rest#*|}" \
+        "$(make --no-print-directory -C "$S" CC="$CC" CFLAGS="${rest%|*}" LDFLAGS= | sed -n 's/.*\(-O0.*[^ ]\) *-o microgpt .*/\1/p')"
+done
+
+# One build makes the program and nothing else but its flags; cleaning takes all of it away.
 find "$S" -type f | sed "s|$S/||" | sort >"$T/after"
-(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt) | sort >"$T/expected"
-if [ "$(wc -l <"$T/expected")" -gt 1 ]; then
+(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt; echo tests/build/words) |
+    sort >"$T/expected"
+if [ "$(wc -l <"$T/expected")" -gt 2 ]; then
     same_file "make leaves the program and nothing else" "$T/expected" "$T/after"
 else
     skip "make leaves the program and nothing else" "not a clone: which files are sources is not known"
