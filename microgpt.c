@@ -390,9 +390,8 @@ static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all
  * taken.
  */
 
-// One sample, of at most block_size tokens, into model->tokens. Returns its length, or SIZE_MAX if the scores are
-// not finite. The cache stands
-// before the mark, so that tape_drop() leaves it alone.
+// One sample, of at most block_size tokens, into model->tokens. The cache stands before the mark, so that tape_drop()
+// leaves it alone. Returns the sample's length, or SIZE_MAX if the scores are not finite.
 static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, double temperature,
                      const uint32_t *prompt, size_t prompt_length)
 {
@@ -3205,7 +3204,7 @@ static bool print_help(const Command *command, Error *error)
     for (size_t i = 0; ok && i < N_COMMANDS; i++) {
         char left[64];
         snprintf(left, sizeof left, "microgpt %s %s", commands[i].name, commands[i].arguments);
-        ok = say(error, "  %-38s %s\n", left, commands[i].summary);
+        ok = say(error, "  %-39s %s\n", left, commands[i].summary);
     }
     ok = ok && say(error, "\nOptions of %s:\n", command->name);
     for (size_t i = 0; ok && i < N_OPTIONS; i++) {

@@ -480,8 +480,9 @@ void show_views(void)
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
         print("  %-20s %s\n", views[i][0], views[i][1]);
     }
-    print("POS is a position; without it, the latest. VALUE is  logits 5 [POS],  layer0.attn_wo 3 5,  loss,  v123\n"
-          "(a value that has no name), or C without spaces, like  &logits[5].\n");
+    print("POS is a position; without it, the latest. VALUE is  logits 5 [POS],\n"
+          "layer0.attn_wo 3 5,  loss,  v123 (a value that has no name), or C without spaces,\n"
+          "like  &logits[5].\n");
 }
 
 // The document in work, or the sample, and its tokens.
