@@ -55,8 +55,8 @@ static void write_file(const char *name, const char *bytes, size_t n)
     }
 }
 
-// What ./microgpt with these arguments prints, in memory of the caller's.
-static char *output_of(const char *arguments)
+// Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
+static char *run_program(const char *arguments, int *status)
 {
     char command[1024];
     const char *wrapper = getenv("MICROGPT_WRAPPER");
@@ -65,7 +65,15 @@ static char *output_of(const char *arguments)
     FILE *pipe = popen(command, "r");
     size_t n;
     char *text = read_stream(pipe, &n);
-    int status = pipe ? pclose(pipe) : -1;
+    *status = pipe ? pclose(pipe) : -1;
+    return text;
+}
+
+// The same, if it ends as it should.
+static char *output_of(const char *arguments)
+{
+    int status;
+    char *text = run_program(arguments, &status);
     if (status != 0) {
         check(false, "%s: expected status 0, saw %d", arguments, status);
     }
@@ -540,17 +548,11 @@ static void scale(File *f, Tensor t, double by)
     }
 }
 
-// ./microgpt with these arguments ends with status 1 and this line.
+// ./microgpt with these arguments, the last of which joins its two outputs, ends with status 1 and this line.
 static void check_error(const char *arguments, const char *expected)
 {
-    char command[512];
-    const char *wrapper = getenv("MICROGPT_WRAPPER");
-    snprintf(command, sizeof command, "%s ./microgpt %s 2>&1", wrapper ? wrapper : "", arguments);
-    fflush(stdout);
-    FILE *pipe = popen(command, "r");
-    size_t n;
-    char *text = read_stream(pipe, &n);
-    int status = pipe ? pclose(pipe) : -1;
+    int status;
+    char *text = run_program(arguments, &status);
     check(strcmp(text, expected) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s: %s", arguments, text);
     free(text);
 }
@@ -622,15 +624,15 @@ static void check_made_models(void)
     }
     write_file(path, f.bytes, f.n_bytes);
     write_file(FOLDER "/a", "a\n", 2);
-    check_error("heads " FOLDER "/made --data " FOLDER "/a",
+    check_error("heads " FOLDER "/made --data " FOLDER "/a 2>&1",
                 "microgpt: " FOLDER "/made: the loss without layer 0 head 0 is not finite\n");
 
     // Numbers so large that a query is infinite.
     fill(&f, f.wq[0], 1e308);
     write_file(path, f.bytes, f.n_bytes);
-    check_error("heads " FOLDER "/made maria", "microgpt: " FOLDER "/made: the attention is not finite\n");
-    check_error("heads " FOLDER "/made maria --tsv", "microgpt: " FOLDER "/made: the attention is not finite\n");
-    check_error("heads " FOLDER "/made", "microgpt: " FOLDER "/made: the loss is not finite\n");
+    check_error("heads " FOLDER "/made maria 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made maria --tsv 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made 2>&1", "microgpt: " FOLDER "/made: the loss is not finite\n");
     close_model(&f);
 }
 
