@@ -37,7 +37,7 @@ has() { # PATTERN
 
 # A run of some tenths of a second, so that progress is drawn. Built to count what is reached, it is much slower.
 steps=20000
-case ${CFLAGS:-} in *--coverage*) steps=1000 ;; esac
+case ${CFLAGS:-} in *--coverage*) steps=1000 ;; *-fsanitize*) steps=4000 ;; esac      # these take their time anyway
 long="./microgpt --steps $steps --samples 2"
 for columns in 5 10 20 40 80 200; do
     on_terminal $columns "" "$long"
