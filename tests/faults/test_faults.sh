@@ -15,7 +15,7 @@ sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
 flags='-O1 -g'
 case $CFLAGS in *--coverage*) flags=$CFLAGS sanitize= ;; esac
 # shellcheck disable=SC2086
-build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" microgpt.c autograd.c tests/faults.c -lm; }
+build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" microgpt.c autograd.c tests/faults/faults.c -lm; }
 if ! build "$sanitize" >"$T/build.log" 2>&1; then
     if ! build '' >"$T/build.log" 2>&1; then
         skip 'fault injection' "$CC cannot link with --wrap: $(head -n 1 "$T/build.log")"

@@ -48,8 +48,8 @@ static int our_fstat(int file, struct stat *info)
 #define setlocale(category, name) our_setlocale(category, name)
 #define stat(name, info) our_stat(name, info)
 #define fstat(file, info) our_fstat(file, info)
-#include "../microgpt.c"
-#include "test.h"
+#include "../../microgpt.c"
+#include "../test.h"
 
 #define FOLDER "tests/build/run"
 

@@ -22,7 +22,7 @@ done
 printf 'step,loss' >"$T/log"
 fails 1 '*log: not a log that can be continued: *' ./microgpt --data "$T/names" --resume "$T/m4" --steps 9 --log "$T/log"
 same 'and what is no log is left alone' 'step,loss' "$(cat "$T/log")"
-fails 1 '*plain: a model that cannot be resumed: it has no *' ./microgpt --resume tests/corpus/model_file/plain --data "$T/names"
+fails 1 '*plain: a model that cannot be resumed: it has no *' ./microgpt --resume tests/fuzz/corpus/model_file/plain --data "$T/names"
 
 # Odd characters, from the text to the file and back, and as labels of a map.
 printf 'a\001b\nc d\n\346\235\216e\314\201\nx\342\200\213y\n\302\205z\177\n"\\\n\342\202\254\342\201\240\342\200\252\n' >"$T/odd"
@@ -48,7 +48,7 @@ want=1 pattern='/dev/stdin: it goes on behind the data' fails_as_said 'a model f
 same 'a whole evaluation in so many documents' 'docs 2' "$(microgpt eval "$T/m9" --data "$T/names" --docs 2 | head -n 1)"
 
 same 'and in fewer than were asked for' 'docs 3' "$(microgpt eval "$T/m9" --data "$T/names" --docs 9 | head -n 1)"
-fails 1 '*huge: the loss is not finite' ./microgpt eval tests/corpus/model_file/huge --data "$T/names2"
+fails 1 '*huge: the loss is not finite' ./microgpt eval tests/fuzz/corpus/model_file/huge --data "$T/names2"
 fails 2 '--n-embd 10: *' ./microgpt --resume "$T/m4" --data "$T/names" --n-embd 10
 
 # Where a long output cannot be written, the run ends at once, and not only at its end. A log is full of rows, or it is

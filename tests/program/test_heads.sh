@@ -212,7 +212,7 @@ fi
 exec 3>&-
 
 # The sweep.
-sh tests/sweep 2 50 >"$T/seen" 2>&1
+sh tests/bench/sweep 2 50 >"$T/seen" 2>&1
 same "the sweep ends well" 0 "$?"
 same "the sweep: 1, 2, 4, 8 and 16 heads" "1:16 2:8 4:4 8:2 16:1" \
     "$(awk 'NF == 6 && $1 + 0 { printf "%s%d:%d", n++ ? " " : "", $1, $2 }' "$T/seen")"
@@ -221,7 +221,7 @@ check "the sweep: best <= mean <= worst, and a spread" \
         END { exit !(n == 5 && !bad) }' "$T/seen"
 same "the sweep says what it did" "Spread: standard deviation over 2 seeds, 50 steps each." "$(tail -n 1 "$T/seen")"
 for number in 0 x 1.5 -1; do
-    sh tests/sweep $number >"$T/stdout" 2>"$T/stderr"
+    sh tests/bench/sweep $number >"$T/stdout" 2>"$T/stderr"
     same "sweep $number: a line and status 2" "2 sweep: $number: not a number from 1 on" "$? $(cat "$T/stderr")"
 done
 if [ -n "${QUICK:-}" ]; then

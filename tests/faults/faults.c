@@ -1,5 +1,5 @@
 /* Faults on demand: stands between the program and the C library, counts the calls that can fail, and lets one of them
- * fail. Linked with -Wl,--wrap=CALL for every CALL below; tests/test_faults.sh does that and judges what happens.
+ * fail. Linked with -Wl,--wrap=CALL for every CALL below; tests/faults/test_faults.sh does that and judges what happens.
  *
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could

@@ -2,8 +2,8 @@
  * gives finite results and finite gradients, and leaves the gradients of the neighbours alone.
  */
 // also built with -DAUTOGRAD_PLAIN
-#include "../autograd.h"
-#include "test.h"
+#include "../../autograd.h"
+#include "../test.h"
 
 enum { ROOM = 64, AT = 8 };
 

@@ -7,9 +7,9 @@ export ASAN_OPTIONS UBSAN_OPTIONS
 sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
 flags='-O1 -g'
 case $CFLAGS in *--coverage*) flags=$CFLAGS sanitize= ;; esac
-for source in tests/fuzz_*.c; do
+for source in tests/fuzz/fuzz_*.c; do
     target=$(basename "$source" .c | sed 's/^fuzz_//')
-    [ -d "tests/corpus/$target" ] || continue              # fuzz_main.c is no target
+    [ -d "tests/fuzz/corpus/$target" ] || continue              # fuzz_main.c is no target
     # shellcheck disable=SC2086
     build() { $CC $WARN -Wno-unused-function $flags $1 -DFUZZ_MAIN -o "$T/$target" "$source" autograd.c -lm; }
     if ! build "$sanitize" >"$T/$target.log" 2>&1 && ! build '' >"$T/$target.log" 2>&1; then
@@ -19,7 +19,7 @@ for source in tests/fuzz_*.c; do
     if [ -s "$T/$target.log" ]; then
         not_ok "fuzz target $target" 'a build without warnings' "$(head -n 3 "$T/$target.log" | tr '\n' ' ')"
     fi
-    if (cd "$T" && "./$target" "$T/$target.input" 0 "$ROOT/tests/corpus/$target"/*) >"$T/$target.out" 2>&1; then
+    if (cd "$T" && "./$target" "$T/$target.input" 0 "$ROOT/tests/fuzz/corpus/$target"/*) >"$T/$target.out" 2>&1; then
         ok "fuzz target $target: $(tail -n 1 "$T/$target.out")"
     else
         not_ok "fuzz target $target" 'every promise kept' \

@@ -44,7 +44,7 @@ done
 
 # One build makes the program and nothing else but its flags; cleaning takes all of it away.
 find "$S" -type f | sed "s|$S/||" | sort >"$T/after"
-(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt; echo tests/build/words) |
+(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt; echo tests/build/flags) |
     sort >"$T/expected"
 if [ "$(wc -l <"$T/expected")" -gt 2 ]; then
     same_file "make leaves the program and nothing else" "$T/expected" "$T/after"

@@ -2,8 +2,8 @@
 . tests/lib.sh
 
 # shellcheck disable=SC2086
-if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -o "$T/bench" tests/bench.c -lm >"$T/log" 2>&1; then
-    same "tests/bench.c: warnings" "" "$(head -n 3 "$T/log")"
+if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -o "$T/bench" tests/bench/bench.c -lm >"$T/log" 2>&1; then
+    same "tests/bench/bench.c: warnings" "" "$(head -n 3 "$T/log")"
     "$T/bench" data/names.txt ./microgpt 1 >"$T/table" 2>"$T/errors"
     same "its exit status and errors" "0 " "$? $(cat "$T/errors")"
     same "a row for each size" 6 "$(grep -c ' % .* MB' "$T/table")"
@@ -12,6 +12,6 @@ if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -o "$T/bench" tests/bench.c -
         if (n >= 6) rows++ } END { print rows + 0 }' "$T/table")"
     same "the machine's peak and the start-up" 2 "$(grep -c "^This machine's peak: [0-9]\|^Start-up .*: [0-9]" "$T/table")"
 else
-    not_ok "tests/bench.c compiles" "success" "$(head -n 3 "$T/log")"
+    not_ok "tests/bench/bench.c compiles" "success" "$(head -n 3 "$T/log")"
 fi
 finish

@@ -3,8 +3,8 @@
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=3
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
-#include "test.h"
+#include "../../microgpt.c"
+#include "../test.h"
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* The largest vocabulary: every character there is, in one text. */
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
-#include "test.h"
+#include "../../microgpt.c"
+#include "../test.h"
 
 int main(void)
 {

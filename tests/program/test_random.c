@@ -1,7 +1,7 @@
 /* Random numbers: every figure of tests/reference/python-random.txt, which is what Python gives for the same seeds. */
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
-#include "test.h"
+#include "../../microgpt.c"
+#include "../test.h"
 
 enum { MOST = 16 };
 

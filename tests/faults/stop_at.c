@@ -3,7 +3,7 @@
  * come when the model file is first flushed to disk.
  */
 #define _XOPEN_SOURCE 700
-#include "../autograd.h"
+#include "../../autograd.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static void interrupted_backward(Tape *t, double *result);
 static int interrupted_fsync(int file);
 #define backward interrupted_backward
 #define fsync interrupted_fsync
-#include "../microgpt.c"
+#include "../../microgpt.c"
 #undef backward
 #undef fsync
 

@@ -5,8 +5,8 @@
  */
 #define _DEFAULT_SOURCE          // wait4, syscall
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
-#include "../autograd.c"
+#include "../../microgpt.c"
+#include "../../autograd.c"
 
 #include <fcntl.h>
 #include <sys/resource.h>

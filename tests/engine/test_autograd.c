@@ -1,8 +1,8 @@
 /* The engine alone: each operation's value and derivative, the tape, fused against atomic, Adam. */
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=3
-#include "../autograd.h"
-#include "test.h"
+#include "../../autograd.h"
+#include "../test.h"
 
 static Tape t;
 

@@ -2,7 +2,7 @@
  * program's own code. The program is run as a user runs it, with --tsv, and its figures are compared.
  */
 #define _XOPEN_SOURCE 700
-#include "test.h"
+#include "../test.h"
 
 #include <sys/wait.h>
 

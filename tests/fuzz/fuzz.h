@@ -1,9 +1,9 @@
 /* What the fuzz targets share: each is the whole program with one entry, LLVMFuzzerTestOneInput, that feeds it bytes
  * from outside and stops at the first broken promise. With libFuzzer that entry is all there is; with FUZZ_MAIN there is
- * also a main (tests/fuzz_main.c) that needs nothing but a C compiler.
+ * also a main (tests/fuzz/fuzz_main.c) that needs nothing but a C compiler.
  */
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
+#include "../../microgpt.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
