@@ -1,12 +1,13 @@
 # The fuzz targets as ordinary tests: every input of the corpus, cut short at every place and with every byte changed,
-# under the sanitizers where the compiler has them. Without ALL=1 it is 100 places of each, and no sanitizers. `make fuzz`
+# under the sanitizers where the compiler has them. Without ALL=1 it is 50 places of each, and no sanitizers. `make fuzz`
 # searches for more.
+# takes long
 . tests/lib.sh
 
 ASAN_OPTIONS=abort_on_error=1:handle_abort=0:detect_leaks=1 UBSAN_OPTIONS=abort_on_error=1
 export ASAN_OPTIONS UBSAN_OPTIONS
 flags='-O1 -g'
-places=100
+places=50
 [ -z "$ALL" ] || places=512
 case $CFLAGS in *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
 for source in tests/fuzz/fuzz_*.c; do

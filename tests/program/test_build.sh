@@ -1,4 +1,5 @@
 # Builds with other flags, and with ALL=1 other compilers: no warning, and the same output. And what make fetches.
+# takes long
 . tests/lib.sh
 R=$ROOT/tests/reference
 

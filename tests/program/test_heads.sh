@@ -1,4 +1,5 @@
 # `microgpt heads` as people use it: words, files of documents, narrow screens, pipes and terminals; and the sweep.
+# takes long
 . tests/lib.sh
 export LC_ALL=C.UTF-8 TERM=xterm
 unset NO_COLOR COLUMNS
