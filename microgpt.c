@@ -48,8 +48,9 @@ enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
 #endif
 static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 #define fail(...) (set_error(__VA_ARGS__), false)
-static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf; false if it could not be written
-static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n);
+static void say(const char *format, ...) PRINTF_LIKE(1, 2);             // printf to standard output
+static bool said(Error *error);                                      // whether all of it could be written
+static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n);
 static bool all_finite(const double *a, size_t n);
 
 // Python's random numbers.
@@ -436,8 +437,11 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
             return fail(error, FAILED, "sample %llu: the scores are not finite; a smaller --lr may help",
                         (unsigned long long)i + 1);
         }
-        if ((numbered && !say(error, "sample %2llu: ", (unsigned long long)i + 1)) ||
-            !say_tokens(error, tokenizer->uchars, model->tokens, length)) {
+        if (numbered) {
+            say("sample %2llu: ", (unsigned long long)i + 1);
+        }
+        say_tokens(tokenizer->uchars, model->tokens, length);
+        if (!said(error)) {
             return false;
         }
     }
@@ -448,20 +452,35 @@ static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, 
  * That was the algorithm. From here on: what surrounds it.
  */
 
+// One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
 static void set_error(Error *error, int status, const char *format, ...)
 {
-    va_list args;
+    char *text = error->text, *whole = NULL;
+    va_list args, again;
     va_start(args, format);
+    va_copy(again, args);
     error->status = status;
-    vsnprintf(error->text, sizeof error->text, format, args);
+    int n = vsnprintf(text, sizeof error->text, format, args);
+    if (n >= (int)sizeof error->text && (whole = malloc((size_t)n + 1))) {
+        size_t half = sizeof error->text / 2;
+        vsnprintf(whole, (size_t)n + 1, format, again);
+        memcpy(text + half, whole + (size_t)n + 1 - half, half);
+        memcpy(text + half - 5, " ... ", 5);
+        free(whole);
+    }
+    va_end(again);
     va_end(args);
-    for (char *c = error->text; *c; c++) {       // one line, whatever is quoted in it
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {      // what a terminal would obey: also U+0080 to U+009F
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            *c = c[1] = '?';
+        }
+        *c = *c < ' ' || *c == 0x7f ? '?' : *c;
     }
 }
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
-// where it stopped, an interrupted one starts again. The first failure is kept in error, and nothing more is written.
+// where it stopped, an interrupted one starts again. The first failure is remembered in error, and nothing more is
+// written: so it is enough to ask for it now and then.
 typedef struct {
     int file;
     int error;           // errno
@@ -481,9 +500,7 @@ static bool flush(Output *out)
     return !out->error;
 }
 
-static bool put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static bool put_text(Output *out, const char *format, va_list args)
+static void put_text(Output *out, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -496,19 +513,21 @@ static bool put_text(Output *out, const char *format, va_list args)
         out->error = EOVERFLOW;                    // one text that is longer than all of bytes
     }
     out->n += out->error ? 0 : (size_t)n;
-    return out->by_line && out->n && out->bytes[out->n - 1] == '\n' ? flush(out) : !out->error;
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') {
+        flush(out);
+    }
 }
 
-static bool put(Output *out, const char *format, ...)
+static void put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
+static void put(Output *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bool ok = put_text(out, format, args);
+    put_text(out, format, args);
     va_end(args);
-    return ok;
 }
 
-static bool put_bytes(Output *out, const void *bytes, size_t n)
+static void put_bytes(Output *out, const void *bytes, size_t n)
 {
     for (size_t done = 0; done < n && (out->n < sizeof out->bytes || flush(out));) {
         size_t room = sizeof out->bytes - out->n, piece = n - done < room ? n - done : room;
@@ -516,23 +535,22 @@ static bool put_bytes(Output *out, const void *bytes, size_t n)
         out->n += piece;
         done += piece;
     }
-    return !out->error;
 }
 
 static Output standard_output = {.file = STDOUT_FILENO};
 
-static bool say_now(Error *error)
-{
-    return flush(&standard_output) || fail(error, FAILED, "standard output: %s", strerror(standard_output.error));
-}
-
-static bool say(Error *error, const char *format, ...)
+static void say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bool ok = put_text(&standard_output, format, args);
+    put_text(&standard_output, format, args);
     va_end(args);
-    return ok || say_now(error);
+}
+
+static bool said(Error *error)
+{
+    int reason = standard_output.error;
+    return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
 }
 
 static bool no_memory(Error *error)
@@ -647,7 +665,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 // One code point from s, of which n bytes are left; its length goes to *used. -1: not UTF-8.
 static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {   // of 1, 2, 3 and 4 bytes
+    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
     if (s[0] < 0x80) {
@@ -667,7 +685,7 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
         }
         bool surrogate = code >= 0xd800 && code <= 0xdfff;
         *used = length;
-        return code < forms[length - 1].least || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
+        return code < forms[length - 1].min || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
     }
     return -1;
 }
@@ -688,16 +706,13 @@ static size_t encode_utf8(uint32_t code, char out[4])
 }
 
 // The characters of n tokens, and the end of the line.
-static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n)
+static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        size_t length = encode_utf8(uchars[tokens[i]], bytes);
-        if (!say(error, "%.*s", (int)length, bytes)) {
-            return false;
-        }
+        say("%.*s", (int)encode_utf8(uchars[tokens[i]], bytes), bytes);
     }
-    return say(error, "\n");
+    say("\n");
 }
 
 static bool is_space(uint32_t c)
@@ -947,75 +962,75 @@ enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
-// Whether a model file keeps the option: as a property of the model, or (under a name that begins with train.) of the
-// run that trains it. A resumed run takes over what the file keeps; only what is FREE may then be given another value.
-typedef enum { NOT_KEPT, OF_MODEL, OF_RUN, OF_RUN_FREE } Kept;
+// Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
+// run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
+typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_FREE } Stored;
 
 typedef struct {
     const char *name, *argument;   // of a NAME, the names there are: "relu|relu2"
     char letter;
     unsigned commands;             // that take it; 0: only model files have it
     Kind kind;
-    Kept kept;
+    Stored stored;
     size_t offset;                 // of its field in Options
-    double least, most;            // of a NUMBER or REAL
+    double min, max;               // of a NUMBER or REAL
     const char *help;              // NULL: the option is not for users
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
-#define SIZE_MOST 1048576.0
-#define COUNT_MOST 9007199254740992.0
-#define WORD_MOST 18446744073709551615.0
-#define REAL_MOST 1e300
-#define BETA_MOST 0.9999999999999999
+#define MAX_SIZE 1048576.0
+#define MAX_COUNT 9007199254740992.0
+#define MAX_WORD 18446744073709551615.0
+#define MAX_REAL 1e300
+#define MAX_BETA 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_KEPT, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
-    {"docs", "N", 0, EVAL, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+    {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
-    {"docs", "N", 0, HEADS, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+    {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: 1000)"},
-    {"tsv", NULL, 0, HEADS, FLAG, NOT_KEPT, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
      "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, COUNT_MOST, "training steps, one document each"},
-    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(seed), 0, WORD_MOST, "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, NUMBER, NOT_KEPT, FIELD(seed), 0, WORD_MOST,
+    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, MAX_COUNT, "training steps, one document each"},
+    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(seed), 0, MAX_WORD, "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_layer), 1, SIZE_MOST, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_embd), 1, SIZE_MOST,
+    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_layer), 1, MAX_SIZE, "layers"},
+    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_embd), 1, MAX_SIZE,
      "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_head), 1, SIZE_MOST, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(block_size), 1, SIZE_MOST,
+    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_head), 1, MAX_SIZE, "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(block_size), 1, MAX_SIZE,
      "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(lr), 0, REAL_MOST, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, BETA_MOST,
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(lr), 0, MAX_REAL, "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, MAX_BETA,
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, BETA_MOST, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, REAL_MOST,
+    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, MAX_BETA, "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, MAX_REAL,
      "spread of the parameters at the start"},
     {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(activation), 0, 0,
      "in the MLP; relu2 is relu squared"},
     {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(schedule), 0, 0,
      "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_KEPT, FIELD(samples), 0, COUNT_MOST, "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_KEPT, FIELD(temperature), 0, REAL_MOST,
+    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(samples), 0, MAX_COUNT, "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(temperature), 0, MAX_REAL,
      "0 takes the likeliest character"},
-    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_KEPT, FIELD(prompt), 0, 0, "how every name begins"},
-    {"save", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(save), 0, 0,
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), 0, 0, "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), 0, 0,
      "write the model file at the end, and on an interrupt"},
-    {"save-every", "N", 0, TRAIN, NUMBER, NOT_KEPT, FIELD(save_every), 1, COUNT_MOST,
+    {"save-every", "N", 0, TRAIN, NUMBER, NOT_STORED, FIELD(save_every), 1, MAX_COUNT,
      "and every N steps (default: only then)"},
-    {"resume", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(resume), 0, 0,
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
-    {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
-    {"help", NULL, 'h', ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
-    {"version", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(version), 0, 0, "print the version and exit"},
-    {"manual-page", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(manual), 0, 0, NULL},
-    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, COUNT_MOST, NULL},
-    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, WORD_MOST, NULL},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
+    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
+    {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
+    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, MAX_COUNT, NULL},
+    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, MAX_WORD, NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
@@ -1067,9 +1082,9 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
-        unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
-        if (errno == ERANGE || (double)n < option->least || n > most) {
-            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
+        unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
+        if (errno == ERANGE || (double)n < option->min || n > max) {
+            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
         return true;
@@ -1079,9 +1094,9 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || *end || strspn(value, "+-.0123456789eE") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a number", option->name, value);
         }
-        if (!isfinite(x) || x < option->least || x > option->most) {
-            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->least,
-                        option->most);
+        if (!isfinite(x) || x < option->min || x > option->max) {
+            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->min,
+                        option->max);
         }
         *(double *)field = x;
         return true;
@@ -1127,7 +1142,7 @@ static bool was_given(const Options *o, size_t offset)
  * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
  * before it is used.
  */
-#define HEADER_MOST 100000000      // bytes: the format's own limit
+#define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
 // A place in the header. Strings are decoded where they stand, which never makes them longer.
@@ -1267,27 +1282,13 @@ typedef struct {
     size_t n_tensors, n_metadata;
 } Header;
 
-// What a model file keeps beside the model.
+// What a model file stores beside the model.
 typedef struct {
-    Options options;               // those that the table marks as kept
+    Options options;               // those that the table marks as stored
     Random random;                 // where the random numbers stood
     bool has_random;
     char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
 } Checkpoint;
-
-// A name from a file, safe to print.
-typedef struct { char text[48]; } Shown;
-
-static Shown shown(const char *name)
-{
-    Shown s;
-    size_t n = 0;
-    for (; n < sizeof s.text - 1 && name[n]; n++) {
-        s.text[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
-    }
-    s.text[n] = '\0';
-    return s;
-}
 
 // Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
 static void *grown(void *array, size_t n, size_t size)
@@ -1314,8 +1315,8 @@ static bool parse_metadata(Header *header, Json *json, Error *error)
     return false;
 }
 
-// A list of up to `most` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t most)
+// A list of up to `max` whole numbers.
+static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
 {
     bool more = true;
     *n = 0;
@@ -1324,7 +1325,7 @@ static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t most)
         if (!ok || !more) {
             return ok;
         }
-        ok = *n < most ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
+        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
     }
     return false;
 }
@@ -1455,23 +1456,23 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
             t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
         }
         if (!t->width) {
-            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, shown(t->name).text,
-                        shown(t->dtype).text);
+            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, t->name,
+                        t->dtype);
         }
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
             if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
-                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, shown(t->name).text);
+                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, t->name);
             }
             bytes *= t->shape[k];
         }
         t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
             return fail(error, FAILED, "%s: tensor %s: its offsets do not fit its shape", header->path,
-                        shown(t->name).text);
+                        t->name);
         }
         if (t->begin != *data_size) {
-            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, shown(t->name).text,
+            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, t->name,
                         t->begin > *data_size ? "a gap" : "an overlap");
         }
         *data_size = t->end;
@@ -1479,7 +1480,7 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
     for (size_t i = 1; i < header->n_tensors; i++) {
         if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
-            return fail(error, FAILED, "%s: two tensors named %s", header->path, shown(header->tensors[i].name).text);
+            return fail(error, FAILED, "%s: two tensors named %s", header->path, header->tensors[i].name);
         }
     }
     return true;
@@ -1501,7 +1502,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     for (size_t i = 8; i-- > 0;) {
         length = length << 8 | length_bytes[i];
     }
-    if (got < 8 || length < 2 || length > HEADER_MOST || length > size - 8) {
+    if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
         return fail(error, FAILED, "%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
@@ -1525,7 +1526,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
             return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
-                        shown(header->metadata[i].key).text);
+                        header->metadata[i].key);
         }
     }
     if (!check_tensors(header, data_size, error)) {
@@ -1579,7 +1580,7 @@ static bool read_vocab(const Header *header, const char *vocab, Tokenizer *token
 // An option's key in the metadata: n_embd, train.init_std.
 static void metadata_key(const Option *option, char *key, size_t room)
 {
-    snprintf(key, room, "%s%s", option->kept == OF_MODEL ? "" : "train.", option->name);
+    snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) {
         *key = *key == '-' ? '_' : *key;
     }
@@ -1592,7 +1593,7 @@ static void note_missing(Checkpoint *checkpoint, const char *what)
     }
 }
 
-// The configuration of the model, and what is kept of the run.
+// The configuration of the model, and what is stored of the run.
 static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer, Error *error)
 {
     Options *o = &checkpoint->options;
@@ -1604,16 +1605,15 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
     for (size_t i = 0; i < N_OPTIONS; i++) {
         char key[64];
         metadata_key(&options[i], key, sizeof key);
-        const char *value = options[i].kept ? find_metadata(header, key) : NULL;
-        Error reason = {0};
-        if (options[i].kept == OF_MODEL && !value) {
+        const char *value = options[i].stored ? find_metadata(header, key) : NULL;
+        if (options[i].stored == OF_MODEL && !value) {
             return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
         }
-        if (options[i].kept && !value) {
+        if (options[i].stored && !value) {
             note_missing(checkpoint, key);
         }
-        if (value && !set_option(o, &options[i], value, &reason)) {
-            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, shown(value).text);
+        if (value && !set_option(o, &options[i], value, error)) {
+            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
     if (o->n_embd % o->n_head) {
@@ -1676,7 +1676,7 @@ static bool read_data(int file, Header *header, Error *error)
         Tensor *t = &header->tensors[i];
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
             return fail(error, FAILED, "%s: tensor %s: the model has none of this name", header->path,
-                        shown(t->name).text);
+                        t->name);
         }
         for (uint64_t done = 0; done < t->n;) {
             uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
@@ -1689,7 +1689,7 @@ static bool read_data(int file, Header *header, Error *error)
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
                     return fail(error, FAILED, "%s: tensor %s: number %llu is not finite", header->path,
-                                shown(t->name).text, (unsigned long long)done + 1);
+                                t->name, (unsigned long long)done + 1);
                 }
             }
             done += t->to ? 0 : n;
@@ -1715,8 +1715,8 @@ static bool unpack_random(Random *random, const double *numbers)
 {
     bool ok = true;
     for (size_t i = 0; i < 626; i++) {
-        double most = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
-        ok = ok && numbers[i] >= 0 && numbers[i] <= most && numbers[i] == floor(numbers[i]);
+        double max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        ok = ok && numbers[i] >= 0 && numbers[i] <= max && numbers[i] == floor(numbers[i]);
     }
     for (size_t i = 0; ok && i < 624; i++) {
         random->words[i] = (uint32_t)numbers[i];
@@ -1737,7 +1737,7 @@ static Model sized_model(const Options *o, size_t vocab_size)
                    .vocab_size = vocab_size, .activation = o->activation};
 }
 
-// The model, its tokenizer and what else is kept, from an open file.
+// The model, its tokenizer and what else is stored, from an open file.
 static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
                        Checkpoint *checkpoint, Error *error)
 {
@@ -1955,13 +1955,13 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
     putc('"', out);
 }
 
-// The header: the configuration, what is kept of the run, and a line for every tensor. Spaces at its end let the
+// The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
 // numbers begin at a multiple of eight.
 static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer)
 {
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\"");
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].kept) {
+        if (options[i].stored) {
             char key[64], value[64];
             metadata_key(&options[i], key, sizeof key);
             option_text(&options[i], o, value, sizeof value);
@@ -1987,24 +1987,22 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
 }
 
-static bool write_word(Output *out, uint64_t bits)
+static void write_word(Output *out, uint64_t bits)
 {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(bits >> 8 * i);
     }
-    return put_bytes(out, bytes, 8);
+    put_bytes(out, bytes, 8);
 }
 
-static bool write_numbers(Output *out, const double *a, size_t n)
+static void write_numbers(Output *out, const double *a, size_t n)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &a[i], sizeof bits);
-        ok = write_word(out, bits);
+        write_word(out, bits);
     }
-    return ok;
 }
 
 static bool all_finite(const double *a, size_t n)
@@ -2025,8 +2023,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     if (!all_finite(model->params, n) || !all_finite(model->m, n) || !all_finite(model->v, n)) {
         return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
     }
-    Options kept = *o;
-    kept.step = model->steps_done;
+    Options snapshot = *o;
+    snapshot.step = model->steps_done;
     double numbers[N_RANDOM];
     pack_random(random, numbers);
 
@@ -2034,20 +2032,24 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     FILE *text = open_memstream(&header, &length);
     bool ok = text != NULL;
     if (ok) {
-        write_header(text, &kept, model, tokenizer);
+        write_header(text, &snapshot, model, tokenizer);
         ok = !ferror(text);
         ok = fclose(text) == 0 && ok;
     }
-    if (!ok || length > HEADER_MOST) {
+    if (!ok || length > MAX_HEADER) {
         free(header);
         return ok ? fail(error, FAILED, "%s: too many layers for a model file", target->name) : no_memory(error);
     }
 
     int fd = open_part(target);
-    Output out = {.file = fd};
-    ok = fd >= 0 && write_word(&out, length) && put_bytes(&out, header, length) &&
-         write_numbers(&out, model->params, n) && write_numbers(&out, model->m, n) &&
-         write_numbers(&out, model->v, n) && write_numbers(&out, numbers, N_RANDOM) && flush(&out) && fsync(fd) == 0;
+    Output out = {.file = fd, .error = fd < 0 ? errno : 0};
+    write_word(&out, length);
+    put_bytes(&out, header, length);
+    write_numbers(&out, model->params, n);
+    write_numbers(&out, model->m, n);
+    write_numbers(&out, model->v, n);
+    write_numbers(&out, numbers, N_RANDOM);
+    ok = flush(&out) && fsync(fd) == 0;
     int reason = out.error ? out.error : errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;
@@ -2078,8 +2080,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 /* ------------------------------------------------------------------------------------------------------------------
  * Long runs: the step's line, progress on a terminal, the log, a save now and then, an interrupt.
  */
-#define LOOKS 0.05                 // seconds between two looks at the clock, and so between two drawings
-#define FLUSHES 0.25               // seconds that a row of the log may wait
+#define REDRAW_SECONDS 0.05
+#define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
 
 struct Run {
@@ -2092,8 +2094,7 @@ struct Run {
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
-    uint64_t looked, next_look;    // steps at which the clock was, and will be, looked at
-    double began, last_look, last_flush;
+    double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
@@ -2144,9 +2145,7 @@ static void set_up_progress(Run *run)
     run->first = run->model->steps_done;
     uint64_t todo = run->o->steps - run->first;
     run->n_points = todo < POINTS ? (size_t)todo : POINTS;
-    run->looked = run->first;
-    run->next_look = run->first + 1;
-    run->began = run->last_look = run->last_flush = seconds();
+    run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
@@ -2291,9 +2290,10 @@ static void draw_curve(const Run *run, double took)
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
-static bool log_failed(const Run *run, Error *error)
+// Whether all rows of the log could be written.
+static bool logged(const Run *run, Error *error)
 {
-    return fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error ? run->log.error : errno));
+    return !run->log.error || fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error));
 }
 
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
@@ -2305,8 +2305,10 @@ static bool open_log(Run *run, Error *error)
     const char *name = run->o->log;
     bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
     run->log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (run->log.file < 0 || !old) {
-        return (run->log.file >= 0 && put(&run->log, "%s", heading)) || log_failed(run, error);
+    run->log.error = run->log.file < 0 ? errno : 0;
+    if (run->log.error || !old) {
+        put(&run->log, "%s", heading);
+        return logged(run, error);
     }
     unsigned char *text = NULL;
     size_t n = 0, end = sizeof heading - 1;
@@ -2326,27 +2328,23 @@ static bool open_log(Run *run, Error *error)
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    return ok && ((ftruncate(run->log.file, (off_t)end) == 0 && lseek(run->log.file, (off_t)end, SEEK_SET) >= 0) ||
-                  log_failed(run, error));
+    if (ok && (ftruncate(run->log.file, (off_t)end) < 0 || lseek(run->log.file, (off_t)end, SEEK_SET) < 0)) {
+        run->log.error = errno;
+    }
+    return ok && logged(run, error);
 }
 
-// Now and then, the clock is looked at: so seldom that it costs nothing.
-static bool look_at_clock(Run *run, uint64_t done, Error *error)
+static void look_at_clock(Run *run, uint64_t done)
 {
-    double now = seconds(), took = now - run->last_look + 1e-9;
-    double steps = (double)(done - run->looked), next = steps * LOOKS / took;
-    next = next < 2 * steps ? next : 2 * steps;
-    run->next_look = done + (next > 1 ? (uint64_t)next : 1);
-    run->looked = done;
-    run->last_look = now;
-    if (run->bar && now - run->began > LOOKS) {
+    double now = seconds();
+    if (run->bar && now - run->last_draw > REDRAW_SECONDS) {
+        run->last_draw = now;
         draw_bar(run, done, now);
     }
-    if (run->log.file >= 0 && now - run->last_flush > FLUSHES) {
+    if (run->log.file >= 0 && now - run->last_flush > FLUSH_SECONDS) {
         run->last_flush = now;
-        return flush(&run->log) || log_failed(run, error);
+        flush(&run->log);
     }
-    return true;
 }
 
 // If the run is to be saved, saves it. The log is never behind the model file.
@@ -2355,10 +2353,8 @@ static bool save_run(Run *run, Error *error)
     if (!run->target.path) {
         return true;
     }
-    if (run->log.file >= 0 && !flush(&run->log)) {
-        return log_failed(run, error);
-    }
-    return save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    flush(&run->log);
+    return logged(run, error) && save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
 static bool stop_run(Run *run, Error *error)
@@ -2375,18 +2371,20 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
-    if (run->lines && !say(error, "step %4llu / %4llu | loss %.4f%c", (unsigned long long)done,
-                           (unsigned long long)o->steps, loss, o->recipe == RECIPE_LESSON ? '\n' : '\r')) {
-        return false;
+    if (run->lines) {
+        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->steps, loss,
+            o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log.file >= 0 && !put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
-                                   learning_rate(o, step))) {
-        return log_failed(run, error);
+    if (run->log.file >= 0) {
+        put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(o, step));
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
     }
-    if (done >= run->next_look && (run->bar || run->log.file >= 0) && !look_at_clock(run, done, error)) {
+    if (run->bar || run->log.file >= 0) {
+        look_at_clock(run, done);
+    }
+    if (!said(error) || !logged(run, error)) {
         return false;
     }
     if (interrupted) {
@@ -2395,7 +2393,6 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
     return !o->save_every || done % o->save_every || done == o->steps || save_run(run, error);
 }
 
-// Before the first step. What can be found wrong at once is found here, and not after an hour.
 // Whether two names lead to the same file. One that is not there yet is only itself.
 static bool same_file(const char *a, const char *b)
 {
@@ -2404,6 +2401,7 @@ static bool same_file(const char *a, const char *b)
                                             first.st_dev == second.st_dev && first.st_ino == second.st_ino));
 }
 
+// Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
@@ -2431,8 +2429,11 @@ static bool end_run(Run *run, bool ok, Error *error)
     ok = ok && save_run(run, error);
     ok = ok && (!interrupted || stop_run(run, error));
     if (run->log.file >= 0) {
-        bool written = flush(&run->log);
-        ok = ((close(run->log.file) == 0 && written) || !ok || log_failed(run, error)) && ok;
+        flush(&run->log);
+        if (close(run->log.file) < 0 && !run->log.error) {
+            run->log.error = errno;
+        }
+        ok = ok && logged(run, error);
     }
     if (run->bar && ok) {
         draw_curve(run, took);
@@ -2503,16 +2504,16 @@ static double mean_loss(Model *model, const Tokenizer *tokenizer, const Document
 // The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
 // the same as setting the slice to zero.
 static double loss_without(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs, size_t layer,
-                           size_t head, double *kept)
+                           size_t head, double *backup)
 {
     Matrix *wo = model->layers[layer].attn_wo;
-    memcpy(kept, wo->data, wo->rows * wo->cols * sizeof *kept);
+    memcpy(backup, wo->data, wo->rows * wo->cols * sizeof *backup);
     for (size_t row = 0; row < wo->rows; row++) {
-        memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *kept);
+        memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *backup);
     }
     size_t n_tokens;
     double loss = mean_loss(model, tokenizer, all, n_docs, &n_tokens, NULL);
-    memcpy(wo->data, kept, wo->rows * wo->cols * sizeof *kept);
+    memcpy(wo->data, backup, wo->rows * wo->cols * sizeof *backup);
     return loss;
 }
 
@@ -2562,21 +2563,20 @@ static Screen screen_of_output(void)
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
-static bool say_wrapped(Error *error, Screen screen, const char *text)
+static void say_wrapped(Screen screen, const char *text)
 {
-    bool ok = true;
     size_t column = 0;
-    while (ok && *text) {
+    while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) {
             columns += ((unsigned char)text[i] & 0xc0) != 0x80;
         }
         bool fits = !column || column + 1 + columns <= screen.width;
-        ok = say(error, "%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
+        say("%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
         column = (!column ? 0 : fits ? column + 1 : 2) + columns;
         text += bytes + (text[bytes] == ' ');
     }
-    return ok && say(error, "\n");
+    say("\n");
 }
 
 // What stands for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
@@ -2608,14 +2608,14 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
     return label;
 }
 
-static bool say_label(Error *error, Label label, size_t width)
+static void say_label(Label label, size_t width)
 {
     int left = ((int)width - label.columns) / 2, right = (int)width - label.columns - left;
-    return say(error, "%*s%s%*s", left, "", label.text, right, "");
+    say("%*s%s%*s", left, "", label.text, right, "");
 }
 
 // One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
-static bool say_cell(Error *error, Screen screen, double weight, bool strongest, size_t width)
+static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 {
     static const char *const blocks[] = {"\u00b7", "░", "▒", "▓", "█"};
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
@@ -2636,16 +2636,17 @@ static bool say_cell(Error *error, Screen screen, double weight, bool strongest,
             strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
         }
     }
-    if (screen.paint != COLORS) {
-        return say(error, "%s", text);
+    if (screen.paint == COLORS) {
+        say("\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
+    } else {
+        say("%s", text);
     }
-    return say(error, "\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
 // are as narrow as the labels, and the percentage of the strongest stands behind the row.
-static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
-                      Screen screen, Error *error)
+static void draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
+                      Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
     for (size_t i = 0; i < n; i++) {
@@ -2656,39 +2657,41 @@ static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
     one = one < 16 ? 16 : one;                                     // room for the title
     size_t abreast = (screen.width + gap) / (one + gap);
     abreast = abreast < 1 ? 1 : abreast;
-    bool ok = true;
-    for (size_t from = 0; ok && from < n_heads; from += abreast) {
+    for (size_t from = 0; from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
-        for (size_t h = from; ok && h < to; h++) {
+        for (size_t h = from; h < to; h++) {
             char title[64];
             snprintf(title, sizeof title, "layer %zu head %zu", h / model->n_head, h % model->n_head);
-            ok = say(error, "%-*s", h + 1 < to ? (int)(one + gap) : 0, title);
+            say("%-*s", h + 1 < to ? (int)(one + gap) : 0, title);
         }
-        for (size_t row = 0; ok && row <= n; row++) {              // row 0: the labels of the columns
-            ok = say(error, "\n");
-            for (size_t h = from; ok && h < to; h++) {
+        for (size_t row = 0; row <= n; row++) {                    // row 0: the labels of the columns
+            say("\n");
+            for (size_t h = from; h < to; h++) {
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
                 size_t strongest = 0, used = margin + cell * (row ? row : n);
                 for (size_t key = 1; key < row; key++) {
                     strongest = w[key] > w[strongest] ? key : strongest;
                 }
-                ok = row ? say_label(error, label_of(model, tokenizer, screen, row - 1), widest) && say(error, " ")
-                         : say(error, "%*s", (int)margin, "");
-                for (size_t key = 0; ok && key < (row ? row : n); key++) {
-                    ok = row ? say_cell(error, screen, w[key], key == strongest, cell)
-                             : say_label(error, label_of(model, tokenizer, screen, key), cell);
+                say_label(row ? label_of(model, tokenizer, screen, row - 1) : (Label){"", 0}, widest);
+                say(" ");
+                for (size_t key = 0; key < (row ? row : n); key++) {
+                    if (row) {
+                        say_cell(screen, w[key], key == strongest, cell);
+                    } else {
+                        say_label(label_of(model, tokenizer, screen, key), cell);
+                    }
                 }
-                if (ok && row && cell < 3) {
-                    ok = say(error, "%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
+                if (row && cell < 3) {
+                    say("%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
                     used = margin + cell * n + 5;
                 }
-                if (ok && h + 1 < to) {
-                    ok = say(error, "%*s", (int)(one + gap - used), "");
+                if (h + 1 < to) {
+                    say("%*s", (int)(one + gap - used), "");
                 }
             }
         }
-        ok = ok && say(error, "\n\n");
+        say("\n\n");
     }
     static const char *const others[] = {
         [DIGITS] = "the others in tenths (. under 5%)",
@@ -2698,39 +2701,40 @@ static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
     char legend[256];
     snprintf(legend, sizeof legend, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
              others[screen.paint]);
-    return ok && say_wrapped(error, screen, legend);
+    say_wrapped(screen, legend);
 }
 
-static bool say_map_values(const Model *model, const double *const *weights, size_t n, Error *error)
+static void say_map_values(const Model *model, const double *const *weights, size_t n)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool ok = say(error, "layer\thead\tquery\tkey\tweight\n");
-    for (size_t h = 0; ok && h < n_heads; h++) {
-        for (size_t query = 0; ok && query < n; query++) {
-            for (size_t key = 0; ok && key <= query; key++) {
-                ok = say(error, "%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
-                         weights[query * n_heads + h][key]);
+    say("layer\thead\tquery\tkey\tweight\n");
+    for (size_t h = 0; h < n_heads; h++) {
+        for (size_t query = 0; query < n; query++) {
+            for (size_t key = 0; key <= query; key++) {
+                say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
+                    weights[query * n_heads + h][key]);
             }
         }
     }
-    return ok;
 }
 
 // One row a head; on a narrow screen, a few lines a head.
-static bool say_views(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
+static void say_views(const Model *model, const HeadView *views, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 79;
-    double most = 0;
+    double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
-        most = fmax(most, fabs(views[h].loss - loss));
+        max = fmax(max, fabs(views[h].loss - loss));
     }
-    bool ok = !wide || say(error, "layer head itself before  first elsewhere entropy loss without  change\n");
-    for (size_t h = 0; ok && h < n_heads; h++) {
+    if (wide) {
+        say("layer head itself before  first elsewhere entropy loss without  change\n");
+    }
+    for (size_t h = 0; h < n_heads; h++) {
         HeadView v = views[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
-        for (int i = 0; most > 0 && i < (int)(8 * fabs(change) / most + 0.5); i++) {
+        for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
             strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
         snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
@@ -2738,18 +2742,23 @@ static bool say_views(const Model *model, const HeadView *views, double loss, Sc
                                            "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
                  100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
-        ok = wide ? say(error, "%s", text) : say_wrapped(error, screen, text);
+        if (wide) {
+            say("%s", text);
+        } else {
+            say_wrapped(screen, text);
+        }
     }
     char text[64];
     snprintf(text, sizeof text, "The loss with all heads: %.4f", loss);
-    return ok && say(error, "\n") && say_wrapped(error, screen, text);
+    say("\n");
+    say_wrapped(screen, text);
 }
 
 // What stands out, in words, and only if the numbers carry it.
-static bool say_findings(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
+static void say_findings(const Model *model, const HeadView *views, double loss, Screen screen)
 {
-    bool ok = true, any = false;
-    for (size_t h = 0; ok && h < model->n_layer * model->n_head; h++) {
+    bool any = false;
+    for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
         HeadView v = views[h];
         double change = v.loss - loss;
         const struct { bool carried; const char *text; double figure; } findings[] = {
@@ -2759,17 +2768,17 @@ static bool say_findings(const Model *model, const HeadView *views, double loss,
             {fabs(change) < 0.005, "hardly matters: without it the loss changes by %+.4f.", change},
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
-        for (size_t i = 0; ok && i < sizeof findings / sizeof findings[0]; i++) {
+        for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++) {
             if (findings[i].carried) {
                 char text[192];
                 int n = snprintf(text, sizeof text, "- Layer %zu head %zu ", h / model->n_head, h % model->n_head);
                 snprintf(text + n, sizeof text - (size_t)n, findings[i].text, findings[i].figure);
-                ok = (any || say(error, "\nWhat stands out:\n")) && say_wrapped(error, screen, text);
+                say("%s", any ? "" : "\nWhat stands out:\n");
+                say_wrapped(screen, text);
                 any = true;
             }
         }
     }
-    return ok;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2822,7 +2831,7 @@ static uint64_t fingerprint(const Documents *all)
     return hash;
 }
 
-// The options of a resumed run: those that the file keeps, except where another value is given and may be.
+// The options of a resumed run: those that the file stores, except where another value is given and may be.
 static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *error)
 {
     if (checkpoint->missing[0]) {
@@ -2833,10 +2842,10 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
         option_text(&options[i], o, ours, sizeof ours);
         option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
         bool given = o->given >> i & 1;
-        if (given && options[i].kept && options[i].kept != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
+        if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
             return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
         }
-        if (!given && options[i].kept) {
+        if (!given && options[i].stored) {
             set_option(o, &options[i], theirs, error);           // which was checked when the file was read
         }
     }
@@ -2849,15 +2858,15 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
 static bool prepare(Options *o, Documents *all, Tokenizer *tokenizer, Model *model, Random *random, Error *error)
 {
     Checkpoint checkpoint = {0};
-    uint64_t print = o->save || o->resume ? fingerprint(all) : 0;
+    uint64_t hash = o->save || o->resume ? fingerprint(all) : 0;
     if (o->resume && (!load_model(o->resume, all->longest, model, tokenizer, &checkpoint, error) ||
                       !resume_options(o, &checkpoint, error))) {
         return false;
     }
-    if (o->resume && o->fingerprint != print) {
+    if (o->resume && o->fingerprint != hash) {
         return fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume);
     }
-    o->fingerprint = print;
+    o->fingerprint = hash;
     random_seed(random, o->seed);
     shuffle(all, random);
     if (o->resume) {
@@ -2892,14 +2901,17 @@ static bool run_train(const Options *given, const char *argv0, Error *error)
     if (ok) {
         watch(&model, &tokenizer);
         Run run = {.o = o, .log.file = -1, .model = &model, .tokenizer = &tokenizer, .random = &random};
-        ok = begin_run(&run, error) &&
-             say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,
-                 model.num_params) &&
-             train(&model, &tokenizer, &all, o, &run, error) &&
+        ok = begin_run(&run, error);
+        if (ok) {
+            say("num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size, model.num_params);
+        }
+        ok = ok && train(&model, &tokenizer, &all, o, &run, error) &&
              (all_finite(model.params, model.num_params) || fail(error, FAILED, "a parameter is no longer finite"));
         ok = end_run(&run, ok, error);
     }
-    ok = ok && say(error, "\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    if (ok) {
+        say("\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    }
     ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, true, error);
 
     free(prompt);
@@ -2950,8 +2962,10 @@ static bool run_eval(const Options *o, const char *argv0, Error *error)
     ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
     double loss = ok ? mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, NULL) : 0;
     ok = ok && (isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]));
-    ok = ok && say(error, "docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
-                   n_tokens, loss, loss / log(2), exp(loss));
+    if (ok) {
+        say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
+            loss / log(2), exp(loss));
+    }
 
     free(tokenizer.uchars);
     free(all.docs);
@@ -2984,8 +2998,11 @@ static bool show_word(const Options *o, Error *error)
         ok = weights || no_memory(error);
         ok = ok && (take_looks(&model, n, weights) ||
                     fail(error, FAILED, "%s: the attention is not finite", o->arguments[0]));
-        ok = ok && (o->tsv ? say_map_values(&model, weights, n, error)
-                           : draw_maps(&model, &tokenizer, weights, n, screen_of_output(), error));
+        if (ok && o->tsv) {
+            say_map_values(&model, weights, n);
+        } else if (ok) {
+            draw_maps(&model, &tokenizer, weights, n, screen_of_output());
+        }
     }
     free(weights);
     free(word);
@@ -3002,7 +3019,7 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
     Model model = {0};
     Checkpoint checkpoint = {0};
     HeadView *views = NULL;
-    double *kept = NULL, loss = 0;
+    double *backup = NULL, loss = 0;
     size_t n_heads = 0, n_tokens = 0;
     bool ok = read_documents(o, argv0, &all, error) &&
               load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
@@ -3012,8 +3029,8 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
     if (ok) {
         n_heads = model.n_layer * model.n_head;
         views = calloc(n_heads, sizeof *views);
-        kept = malloc(model.n_embd * model.n_embd * sizeof *kept);
-        ok = (views && kept) || no_memory(error);
+        backup = malloc(model.n_embd * model.n_embd * sizeof *backup);
+        ok = (views && backup) || no_memory(error);
     }
     if (ok) {
         model.tape.atomic = false;                       // heads are read off whole lines, in every build
@@ -3021,24 +3038,25 @@ static bool show_heads(const Options *o, const char *argv0, Error *error)
         ok = isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]);
         for (size_t h = 0; ok && h < n_heads; h++) {
             size_t layer = h / model.n_head, head = h % model.n_head;
-            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, layer, head, kept);
+            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, layer, head, backup);
             ok = isfinite(views[h].loss) || fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite",
                                                  o->arguments[0], layer, head);
         }
     }
     if (ok && o->tsv) {
-        ok = say(error, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
-        for (size_t h = 0; ok && h < n_heads; h++) {
+        say("layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
+        for (size_t h = 0; h < n_heads; h++) {
             HeadView v = views[h];
-            ok = say(error, "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model.n_head,
-                     h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
+            say("%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model.n_head,
+                h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
         }
     } else if (ok) {
         Screen screen = screen_of_output();
-        ok = say_views(&model, views, loss, screen, error) && say_findings(&model, views, loss, screen, error);
+        say_views(&model, views, loss, screen);
+        say_findings(&model, views, loss, screen);
     }
     free(views);
-    free(kept);
+    free(backup);
     free(tokenizer.uchars);
     free(all.docs);
     free(all.text);
@@ -3060,7 +3078,7 @@ static bool run_heads(const Options *o, const char *argv0, Error *error)
 typedef struct Command {
     const char *name, *arguments, *summary;
     unsigned bit;                  // marks its options in the table of options
-    size_t least, most;            // how many arguments it takes
+    size_t min, max;               // how many arguments it takes
     bool (*run)(const Options *o, const char *argv0, Error *error);
 } Command;
 
@@ -3113,7 +3131,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->most) {
+            if (o->n_arguments == o->command->max) {
                 return fail(error, USAGE, "%s: one argument too many; see microgpt %s --help", argument,
                             o->command->name);
             }
@@ -3171,7 +3189,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
         return error->status == DONE;
     }
-    if (o->n_arguments < command->least) {
+    if (o->n_arguments < command->min) {
         return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
     if (o->temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
@@ -3198,16 +3216,16 @@ static void default_text(const Option *option, char *text, size_t room)
     snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
 }
 
-static bool print_help(const Command *command, Error *error)
+static void print_help(const Command *command)
 {
-    bool ok = say(error, "Usage:\n");
-    for (size_t i = 0; ok && i < N_COMMANDS; i++) {
+    say("Usage:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
         char left[64];
         snprintf(left, sizeof left, "microgpt %s %s", commands[i].name, commands[i].arguments);
-        ok = say(error, "  %-39s %s\n", left, commands[i].summary);
+        say("  %-39s %s\n", left, commands[i].summary);
     }
-    ok = ok && say(error, "\nOptions of %s:\n", command->name);
-    for (size_t i = 0; ok && i < N_OPTIONS; i++) {
+    say("\nOptions of %s:\n", command->name);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         char left[64], letter[8] = "    ", value[80];
         if (!(option->commands & command->bit) || !option->help) {
@@ -3218,54 +3236,51 @@ static bool print_help(const Command *command, Error *error)
         }
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
         default_text(option, value, sizeof value);
-        ok = say(error, "  %-31s %s%s\n", left, option->help, value);
+        say("  %-31s %s%s\n", left, option->help, value);
     }
-    return ok;
 }
 
-// A text in the language of manual pages, where a minus is \- and a line must not begin with a dot or a quote.
-static bool say_roff(Error *error, const char *text)
+// A text in the language of manual pages, where a minus is \-.
+static void say_roff(const char *text)
 {
-    bool ok = true;
-    for (size_t n; ok && *text; text += n + (text[n] == '-')) {      // no text of the tables has a backslash
+    for (size_t n; *text; text += n + (text[n] == '-')) {
         n = strcspn(text, "-");
-        ok = say(error, "%.*s%s", (int)n, text, text[n] ? "\\-" : "");
+        say("%.*s%s", (int)n, text, text[n] ? "\\-" : "");
     }
-    return ok;
 }
 
 // The manual page, from the two tables.
-static bool print_manual(Error *error)
+static void print_manual(void)
 {
-    bool ok = say(error, ".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
-                         "microgpt \\- train a small GPT on lines of text, and sample from it\n"
-                         ".SH SYNOPSIS\n", VERSION);
-    for (size_t i = 0; ok && i < N_COMMANDS; i++) {
-        ok = say(error, "%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
-                 commands[i].arguments);
+    say(".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
+        "microgpt \\- train a small GPT on lines of text, and sample from it\n.SH SYNOPSIS\n", VERSION);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        say("%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
+            commands[i].arguments);
     }
-    ok = ok && say(error, "%s",
+    say("%s",
         ".SH DESCRIPTION\n"
         "Without arguments, microgpt learns from the names that it comes with and prints twenty new ones.\n"
         "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
         "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n");
-    for (size_t c = 0; ok && c < N_COMMANDS; c++) {
-        ok = say(error, ".SH OPTIONS OF %s\nmicrogpt %s: ", commands[c].name, commands[c].name) &&
-             say_roff(error, commands[c].summary) && say(error, ".\n");
-        for (size_t i = 0; ok && i < N_OPTIONS; i++) {
+    for (size_t c = 0; c < N_COMMANDS; c++) {
+        char text[512], letter[16] = "", value[80];
+        snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
+                 commands[c].summary);
+        say_roff(text);
+        for (size_t i = 0; i < N_OPTIONS; i++) {
             const Option *option = &options[i];
-            char value[80];
             if (!(option->commands & commands[c].bit) || !option->help) {
                 continue;
             }
+            snprintf(letter, sizeof letter, "\\fB-%c\\fR, ", option->letter);
             default_text(option, value, sizeof value);
-            ok = say(error, ".TP\n") && (!option->letter || say(error, ".BR \\-%c , \" \"", option->letter)) &&
-                 say(error, option->letter ? " \\fB\\-\\-" : "\\fB\\-\\-") && say_roff(error, option->name) &&
-                 say(error, "\\fR \\fI") && say_roff(error, option->argument ? option->argument : "") &&
-                 say(error, "\\fR\n") && say_roff(error, option->help) && say_roff(error, value) && say(error, "\n");
+            snprintf(text, sizeof text, ".TP\n%s\\fB--%s\\fR \\fI%s\\fR\n%s%s\n", option->letter ? letter : "",
+                     option->name, option->argument ? option->argument : "", option->help, value);
+            say_roff(text);
         }
     }
-    return ok && say(error, "%s",
+    say("%s",
         ".SH MODEL FILES\n"
         "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
         "It is written beside its final name, flushed to disk and then renamed, so that it is always whole.\n"
@@ -3312,20 +3327,16 @@ int main(int argc, char **argv)
     bool ok = parse_command_line(&o, argc, argv, &error);
     signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
     if (ok && o.manual) {
-        ok = print_manual(&error);
+        print_manual();
     } else if (ok && o.help) {
-        ok = print_help(o.command, &error);
+        print_help(o.command);
     } else if (ok && o.version) {
-        ok = say(&error, "microgpt %s\n", VERSION);
+        say("microgpt %s\n", VERSION);
     } else if (ok) {
         ok = o.command->run(&o, argv[0], &error);
     }
-    Error late = {0};
-    if (!say_now(&late) && ok) {
-        ok = false;
-        error = late;
-    }
-    if (!ok) {
+    flush(&standard_output);
+    if (!ok || !said(&error)) {
         fprintf(stderr, "microgpt: %s\n", error.text);
     }
     return error.status;
