@@ -949,7 +949,7 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
-#include "tests/views.c"
+#include "tests/debugger/views.c"
 #else
 enum { ATOMIC = false };
 #define watch(model, tokenizer) ((void)0)
