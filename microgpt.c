@@ -96,10 +96,12 @@ typedef struct {
 // The characters that occur in the documents, each once, in order.
 static void find_characters(Tokenizer *tokenizer, const Documents *all)
 {
+    uint32_t last = 0;
     for (size_t i = 0; i < all->n_text; i++) {
         tokenizer->token_of[all->text[i]] = 1;
+        last = all->text[i] > last ? all->text[i] : last;
     }
-    for (uint32_t code = 0; code < N_CODES; code++) {
+    for (uint32_t code = 0; code <= last; code++) {
         if (tokenizer->token_of[code]) {
             tokenizer->uchars[tokenizer->BOS++] = code;
             tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
