@@ -17,21 +17,20 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-typedef struct Run Run;         // what goes on beside the training
 
 static void say(const char *format, ...);             // printf
 static bool finite_scores(const double *scores, size_t n, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
-static size_t random_below(Random *rng, size_t n); // 0 to n - 1
+static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t likeliest(const double *p, size_t n);
 static bool read_documents(Work *w, Error *error);
 static bool read_checkpoint(Work *w, Error *error);
-static bool encode_documents(Work *w, size_t n, Error *error);
+static bool encode_all(Work *w, Error *error);
 static bool new_parameters(Work *w, Error *error);
 static bool begin_training(Work *w, Error *error);
-static bool after_step(Run *run, uint64_t step, double loss, Error *error);
+static bool after_step(Work *w, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
@@ -278,12 +277,12 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *v = values[li] + pos_id * n_embd;
         linear_into(tape, k, x, layer->attn_wk);
         linear_into(tape, v, x, layer->attn_wv);
-        double *x_attn = ag_vector(tape, n_embd); // 123: all heads' outputs
+        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
         for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
             size_t hs = h * head_dim;              // 125: where it starts
             double *q_h = q + hs;                  // 126: its slice of q,
-            double *k_h = keys[li] + hs;           // 127: of each key, the
-            double *v_h = values[li] + hs;         // 128: t-th t*n_embd on
+            double *k_h = keys[li] + hs;           // 127: of each key, t's
+            double *v_h = values[li] + hs;         // 128: at t * n_embd
             // 129: how well the query fits each key: their dot product
             double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
                                               head_dim, scale);
@@ -295,7 +294,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
             // 132: to its place in the row of all outputs
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
-        x = linear(tape, x_attn, layer->attn_wo); // 133: x_wo: heads, mixed
+        x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
         x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
@@ -408,8 +407,7 @@ struct Work {
     Random *rng;
     Document prompt;     // what every sample begins with
     bool resumed;        // tokenizer and parameters come from a file
-    Run *run;
-    struct Job *job;     // the command it is a part of
+    struct Job *job;     // the command that it is a part of
 };
 
 static bool train(Work *w, Error *error)
@@ -417,7 +415,7 @@ static bool train(Work *w, Error *error)
     uint64_t step = w->model.steps_done;
     for (; step < w->config->steps; step++) {
         double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w->run, step, loss, error)) {
+        if (!after_step(w, step, loss, error)) {
             return false;
         }
     }
@@ -490,7 +488,7 @@ static bool microgpt(Work *w, Error *error)
         }
         init_parameters(&w->model, w->rng, w->config);
     }
-    if (!encode_documents(w, w->docs.n, error) || !begin_training(w, error)) {
+    if (!encode_all(w, error) || !begin_training(w, error)) {
         return false;
     }
     say("num docs: %zu\n", w->docs.n);
@@ -2217,7 +2215,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
 
-struct Run {
+typedef struct {
     const Options *o;
     const Model *model;
     const Tokenizer *tokenizer;
@@ -2231,7 +2229,7 @@ struct Run {
     double smooth, weight;         // running mean of the loss, and how much of it is there
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
-};
+} Run;
 
 static double seconds(void)
 {
@@ -2500,7 +2498,7 @@ static bool stop_run(Run *run, Error *error)
                 run->o->save ? "saved in " : "not saved, as --save was not given", run->o->save ? run->o->save : "");
 }
 
-static bool after_step(Run *run, uint64_t step, double loss, Error *error)
+static bool note_step(Run *run, uint64_t step, double loss, Error *error)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
@@ -2937,6 +2935,7 @@ typedef struct Job {
     Random rng;
     Checkpoint checkpoint;
     Run run;
+    bool numbered;                 // samples: those after training are, as in Python
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
     double *backup;                // heads: a matrix that is set to zero for a while
@@ -3053,6 +3052,11 @@ static bool encode_documents(Work *w, size_t n, Error *error)
     return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
 }
 
+static bool encode_all(Work *w, Error *error)
+{
+    return encode_documents(w, w->docs.n, error);
+}
+
 static bool new_parameters(Work *w, Error *error)
 {
     w->model = sized_model(w->config, w->tokenizer.vocab_size);
@@ -3067,15 +3071,20 @@ static bool begin_training(Work *w, Error *error)
     }
     watch(&w->model, &w->tokenizer);
     job->run = (Run){.o = &job->o, .log.file = -1, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
-    w->run = &job->run;
-    return read_prompt(job, error) && begin_run(w->run, error);
+    job->numbered = true;
+    return read_prompt(job, error) && begin_run(&job->run, error);
+}
+
+static bool after_step(Work *w, uint64_t step, double loss, Error *error)
+{
+    return note_step(&w->job->run, step, loss, error);
 }
 
 static bool end_training(Work *w, bool ok, Error *error)
 {
     ok = ok && (all_finite(w->model.params, w->model.num_params) ||
                 fail(error, FAILED, "a parameter is no longer finite"));
-    ok = end_run(w->run, ok, error);
+    ok = end_run(&w->job->run, ok, error);
     if (ok) {
         say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
     }
@@ -3084,7 +3093,7 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
-    if (w->run) {                                        // after training they are numbered, as in Python
+    if (w->job->numbered) {
         say("sample %2" PRIu64 ": ", i + 1);
     }
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
