@@ -1009,8 +1009,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Memory: all of it is taken before the first step. How much that is, is counted: what the run will do is written once
- * on a tape that only counts, so that gpt() can change without a word here.
+ * Memory: all of it is taken before the first step. How much that is, is counted: what the model does at the last
+ * position, where it does most, is written once on a tape that only counts. So gpt() can change without a word here.
  */
 static void free_model(Model *model)
 {
@@ -1049,6 +1049,24 @@ static void place_parameters(Model *model, bool atomic)
     tape_mark(&model->tape);
 }
 
+// How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
+// for what training and sampling do to the scores.
+typedef struct {
+    double values, lines, cache;
+} PositionCost;
+
+static PositionCost count_position(Model *model, size_t positions)
+{
+    Tape *tape = &model->tape;
+    size_t vocab_size = model->vocab_size, spare = 16;
+    tape_drop(tape);
+    new_cache(model, positions);
+    size_t before = tape->n_values, cache = before - tape->first_value;
+    softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
+    return (PositionCost){.values = (double)(tape->n_values - before + spare), .cache = (double)(cache + spare),
+                          .lines = (double)(tape->n_lines + spare)};
+}
+
 // Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
 // `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
@@ -1070,17 +1088,12 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
         return no_memory(error);
     }
     place_parameters(model, atomic);
-    size_t params = tape->n_values;
-    document_loss(model, positions);
-    double step = (double)batch * (double)(tape->n_values - params + 8), lines = (double)batch * (double)(tape->n_lines + 8);
-    double lanes = (double)batch * (double)tape->n_lanes;
-    tape_drop(tape);
-    new_cache(model, block_size);
-    softmax(tape, ag_mul_const(tape, gpt(model, 0, block_size - 1), 1, model->vocab_size), model->vocab_size);
-    double sampling = (double)(tape->n_values - params), values = (double)params + (step > sampling ? step : sampling);
-    lines = lines > (double)tape->n_lines ? lines : (double)tape->n_lines;
+    PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
+    double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
+    double values = params + fmax(lanes * (step.values + 1) + (double)batch * step.cache, sampling.cache + sampling.values);
+    double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
     double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
-                   (double)params * 2 * sizeof(double);
+                   params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
         return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
