@@ -1329,16 +1329,23 @@ static bool was_given(const Options *o, size_t offset)
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
-// A place in the header. Strings are decoded where they stand, which never makes them longer.
+static const char NO_MEMORY[] = "enough memory";
+
+// A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
+// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
 typedef struct {
     unsigned char *at, *end;
-    const char *expected;          // once something is wrong: what should stand there
+    const char *expected;          // what should have been there; NULL: nothing is wrong
+    unsigned char *wrong;          // where
 } Json;
 
-static bool json_expect(Json *json, const char *expected)
+static void json_expect(Json *json, const char *expected)
 {
-    json->expected = expected;
-    return false;
+    if (!json->expected) {
+        json->expected = expected;
+        json->wrong = json->at;
+        json->at = json->end;
+    }
 }
 
 static void json_space(Json *json)
@@ -1348,23 +1355,28 @@ static void json_space(Json *json)
     }
 }
 
-static bool json_mark(Json *json, unsigned char mark, const char *expected)
+static void json_mark(Json *json, unsigned char mark, const char *expected)
 {
     json_space(json);
     if (json->at == json->end || *json->at != mark) {
-        return json_expect(json, expected);
+        json_expect(json, expected);
+    } else {
+        json->at++;
     }
-    json->at++;
-    return true;
 }
 
-// Stands before every member of an object or a list; there is one more, or the closing mark is read.
-static bool json_more(Json *json, bool first, unsigned char close, bool *more)
+// Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
+static bool json_next(Json *json, bool first, unsigned char close)
 {
     json_space(json);
-    *more = json->at == json->end || *json->at != close;
-    json->at += !*more;
-    return first || !*more || json_mark(json, ',', "a comma");
+    if (json->at < json->end && *json->at == close) {
+        json->at++;
+        return false;
+    }
+    if (!first) {
+        json_mark(json, ',', "a comma");
+    }
+    return !json->expected;
 }
 
 // Four hexadecimal digits; -1: they are not.
@@ -1383,7 +1395,7 @@ static int32_t json_hex(Json *json)
     return code;
 }
 
-// What stands behind a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
+// What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
@@ -1403,52 +1415,78 @@ static int32_t json_escape(Json *json)
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static bool json_string(Json *json, const char **string)
+static const char *json_string(Json *json)
 {
-    if (!json_mark(json, '"', "a string")) {
-        return false;
-    }
-    unsigned char *to = json->at;
-    *string = (const char *)to;
-    for (;;) {
+    json_mark(json, '"', "a string");
+    unsigned char *to = json->at, *start = to;
+    while (!json->expected) {
         size_t used = 0;
         int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
         if (code < 0x20) {
-            return json_expect(json, json->at < json->end ? "valid UTF-8 without control characters"
-                                                          : "the end of a string");
+            json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
+            break;
         }
         json->at += used;
         if (code == '"') {
             *to = '\0';
-            return true;
+            return (const char *)start;
         }
         if (code == '\\' && (code = json_escape(json)) <= 0) {
-            return json_expect(json, "a valid escape");
+            json_expect(json, "a valid escape");
+            break;
         }
         to += encode_utf8((uint32_t)code, (char *)to);
     }
+    return "";
+}
+
+static const char *json_key(Json *json)
+{
+    const char *key = json_string(json);
+    json_mark(json, ':', "a colon");
+    return key;
 }
 
 // A whole number that fits 64 bits.
-static bool json_number(Json *json, uint64_t *number)
+static uint64_t json_number(Json *json)
 {
     json_space(json);
     const unsigned char *start = json->at;
-    *number = 0;
+    uint64_t number = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
-        if (*number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
-            return json_expect(json, "a whole number of 64 bits");
+        if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
+            json_expect(json, "a whole number of 64 bits");
+            return 0;
         }
-        *number = *number * 10 + digit;
+        number = number * 10 + digit;
     }
-    return json->at > start || json_expect(json, "a whole number");
+    if (json->at == start) {
+        json_expect(json, "a whole number");
+    }
+    return number;
+}
+
+// A list of up to `max` whole numbers. Returns how many there are.
+static size_t json_list(Json *json, uint64_t *list, size_t max)
+{
+    size_t n = 0;
+    json_mark(json, '[', "a list of numbers");
+    while (json_next(json, n == 0, ']')) {
+        if (n == max) {
+            json_expect(json, "a shorter list");
+            break;
+        }
+        list[n++] = json_number(json);
+    }
+    return n;
 }
 
 typedef struct {
     const char *name;
     const char *dtype;
-    uint64_t shape[8], n_dims;
+    uint64_t shape[8];
+    size_t n_dims;
     uint64_t n, width;             // how many numbers, of how many bytes each
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
@@ -1475,122 +1513,88 @@ typedef struct {
     bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
 
-// Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
-static void *grown(void *array, size_t n, size_t size)
+// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
+static void *grown(void *array, size_t n, size_t size, Json *json)
 {
-    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    if (!more) {
+        json_expect(json, NO_MEMORY);
+    }
+    return more;
 }
 
-static bool parse_metadata(Header *header, Json *json, Error *error)
+static void parse_metadata(Header *header, Json *json)
 {
-    bool more = true;
-    for (bool ok = json_mark(json, '{', "an object of strings"); ok;) {
-        ok = json_more(json, header->n_metadata == 0, '}', &more);
-        if (!ok || !more) {
-            return ok;
+    json_mark(json, '{', "an object of strings");
+    while (json_next(json, header->n_metadata == 0, '}')) {
+        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
+        if (pairs) {
+            header->metadata = pairs;
+            Pair *pair = &pairs[header->n_metadata++];
+            pair->key = json_key(json);
+            pair->value = json_string(json);
         }
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs);
-        if (!pairs) {
-            return no_memory(error);
-        }
-        header->metadata = pairs;
-        Pair *pair = &pairs[header->n_metadata++];
-        ok = json_string(json, &pair->key) && json_mark(json, ':', "a colon") && json_string(json, &pair->value);
     }
-    return false;
-}
-
-// A list of up to `max` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
-{
-    bool more = true;
-    *n = 0;
-    for (bool ok = json_mark(json, '[', "a list of numbers"); ok;) {
-        ok = json_more(json, *n == 0, ']', &more);
-        if (!ok || !more) {
-            return ok;
-        }
-        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
-    }
-    return false;
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static bool parse_tensor(Json *json, Tensor *tensor)
+static void parse_tensor(Tensor *tensor, Json *json)
 {
-    uint64_t offsets[2], n_offsets = 0;
-    bool more = true, has_shape = false;
-    if (!json_mark(json, '{', "an object")) {
-        return false;
-    }
-    for (bool first = true;; first = false) {
-        const char *key;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &key) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        bool ok = false;
+    uint64_t offsets[2] = {0};
+    bool has_shape = false, has_offsets = false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *key = json_key(json);
         if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            ok = json_string(json, &tensor->dtype);
+            tensor->dtype = json_string(json);
         } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            ok = has_shape = parse_list(json, tensor->shape, &tensor->n_dims, 8);
-        } else if (strcmp(key, "data_offsets") == 0 && !n_offsets) {
-            ok = parse_list(json, offsets, &n_offsets, 2) && (n_offsets == 2 || json_expect(json, "two offsets"));
+            tensor->n_dims = json_list(json, tensor->shape, 8);
+            has_shape = true;
+        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
+            has_offsets = json_list(json, offsets, 2) == 2;
+            if (!has_offsets) {
+                json_expect(json, "two offsets");
+            }
         } else {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
-        if (!ok) {
-            return false;
-        }
     }
-    if (!tensor->dtype || !has_shape || !n_offsets) {
-        return json_expect(json, "dtype, shape and data_offsets before this");
+    if (!tensor->dtype || !has_shape || !has_offsets) {
+        json_expect(json, "dtype, shape and data_offsets before this");
     }
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
-    return true;
 }
 
-static bool parse_header(Header *header, Json *json, Error *error)
+static void parse_header(Header *header, Json *json)
 {
-    bool more = true, has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {
-        return json_expect(json, "an object");
+    bool has_metadata = false;
+    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
+        json_expect(json, "an object");
     }
-    json->at++;
-    for (bool first = true;; first = false) {
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors), tensor = {0};
-        if (!tensors) {
-            return no_memory(error);
-        }
-        header->tensors = tensors;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &tensor.name) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        if (strcmp(tensor.name, "__metadata__") == 0) {
-            if (has_metadata || !parse_metadata(header, json, error)) {
-                return has_metadata ? json_expect(json, "no second __metadata__") : false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *name = json_key(json);
+        if (strcmp(name, "__metadata__") == 0) {
+            if (has_metadata) {
+                json_expect(json, "no second __metadata__");
             }
+            parse_metadata(header, json);
             has_metadata = true;
-        } else if (parse_tensor(json, &tensor)) {
-            header->tensors[header->n_tensors++] = tensor;
-        } else {
-            return false;
+            continue;
+        }
+        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
+        if (tensors) {
+            header->tensors = tensors;
+            Tensor *tensor = &tensors[header->n_tensors++];
+            *tensor = (Tensor){.name = name};
+            parse_tensor(tensor, json);
         }
     }
     json_space(json);
-    return json->at == json->end || json_expect(json, "the end of the header");
+    if (json->at < json->end) {
+        json_expect(json, "the end of the header");
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -1634,6 +1638,9 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
+    if (header->n_tensors == 0) {
+        return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    }
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1699,18 +1706,19 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     if (got != (ssize_t)length) {
         return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
-    Json json = {header->bytes, header->bytes + length, NULL};
-    if (!parse_header(header, &json, error)) {
-        return error->status ? false
-                             : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
-                                    (size_t)(json.at - header->bytes), json.expected);
+    Json json = {.at = header->bytes, .end = header->bytes + length};
+    parse_header(header, &json);
+    if (json.expected) {
+        return json.expected == NO_MEMORY ? no_memory(error)
+                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+                                                 (size_t)(json.wrong - header->bytes), json.expected);
     }
     if (header->n_metadata) {
         qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
     }
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
+            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
                         header->metadata[i].key);
         }
     }
