@@ -1,6 +1,6 @@
 /* The engine alone: each operation's value and derivative, the tape, fused against atomic, Adam. */
 // also built with -DAUTOGRAD_PLAIN
-// also built with -DAUTOGRAD_TILE=3
+// also built with -DAUTOGRAD_TILE=3 only with ALL=1
 #include "../../autograd.h"
 #include "../test.h"
 

@@ -45,8 +45,8 @@ rm -f "$T/many"
 
 # A file that is larger than the memory there is: one line.
 if [ -n "$little" ]; then
-    head -c 400000000 /dev/zero | tr '\0' 'y' >"$T/large" 2>/dev/null
-    what='a file larger than memory' fails 1 'not enough memory' sh -c "ulimit -v 700000; ./microgpt $SMALL --data $T/large"
+    head -c 40000000 /dev/zero | tr '\0' 'y' >"$T/large" 2>/dev/null
+    what='a file larger than memory' fails 1 'not enough memory' sh -c "ulimit -v 90000; ./microgpt $SMALL --data $T/large"
     rm -f "$T/large"
 else
     skip 'a file larger than memory' 'sanitizers need much of it themselves'

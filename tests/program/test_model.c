@@ -1,7 +1,7 @@
 /* The model: its parameters, gradients and losses against the figures in tests/reference, fused against atomic, and
  * against numerical derivatives; and that the memory reserved for a model is enough. */
 // also built with -DAUTOGRAD_PLAIN
-// also built with -DAUTOGRAD_TILE=3
+// also built with -DAUTOGRAD_TILE=3 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
 #include "../test.h"
@@ -116,7 +116,7 @@ static void test_both_ways(int recipe, const char *name)
         return;
     }
     bool ok = true;
-    uint64_t steps = getenv("QUICK") ? 50 : fused.o.steps;
+    uint64_t steps = all_of_it() ? fused.o.steps : 50;
     for (uint64_t step = 0; ok && step < steps; step++) {
         double a = forward_backward(&fused, step), b = forward_backward(&atomic, step);
         if (step == 0) {
