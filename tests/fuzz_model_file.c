@@ -6,8 +6,8 @@
 static void check_model(Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
 {
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
-    PROMISE((double)model->n_layer <= SIZE_MOST && (double)model->n_embd <= SIZE_MOST);
-    PROMISE((double)model->n_head <= SIZE_MOST && (double)model->block_size <= SIZE_MOST);
+    PROMISE((double)model->n_layer <= MAX_SIZE && (double)model->n_embd <= MAX_SIZE);
+    PROMISE((double)model->n_head <= MAX_SIZE && (double)model->block_size <= MAX_SIZE);
     PROMISE(model->head_dim * model->n_head == model->n_embd);
     PROMISE(model->vocab_size == tokenizer->vocab_size && tokenizer->BOS + 1 == tokenizer->vocab_size);
     PROMISE(model->n_matrices == 3 + 6 * model->n_layer);

@@ -157,6 +157,11 @@ static File open_model(const char *name)
 {
     File f = {0};
     f.bytes = read_file(name, &f.n_bytes);
+    // The numbers will be changed on purpose, so the metadata loses its checksum.
+    char *checksum = strstr(f.bytes + 8, "\"checksum\":");
+    if (checksum) {
+        memset(checksum, ' ', (size_t)(strchr(checksum, ',') - checksum) + 1);
+    }
     f.n_layer = strtoul(value_of(&f, "n_layer") + 1, NULL, 10);
     f.n_embd = strtoul(value_of(&f, "n_embd") + 1, NULL, 10);
     f.n_head = strtoul(value_of(&f, "n_head") + 1, NULL, 10);
