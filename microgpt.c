@@ -1,103 +1,57 @@
 /* microgpt: a GPT trained and sampled with nothing but C.
  *
- * It is the program microgpt.py, step by step and to the byte: the same names from the same seed. This first part is
- * the whole algorithm, in the order of the Python program:
- *
- *   documents, tokenizer, parameters, model, training, inference
- *
- * and it stands on autograd.h, which is the page to read before it. What surrounds the algorithm comes after it:
- *
- *   random numbers, reading documents, memory, options, model files, long runs, the heads, commands, command line
+ * It is the program microgpt.py, step by step and to the byte: the same
+ * names from the same seed. This first part is the whole algorithm, in the
+ * order of the Python program: documents, tokenizer, parameters, model,
+ * training, inference, the story. autograd.h is the page to read before it.
+ * What surrounds the algorithm comes after it, in ruled sections.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <locale.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#include <wchar.h>
 
-#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
-#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
-#endif
+// The names that the algorithm uses from further down.
+typedef struct Error Error;     // what went wrong, until main() says it
+typedef struct Random Random;   // Python's random numbers
+typedef struct Work Work;       // all that a run works with
 
-#define VERSION "1.0.0"
+static void say(const char *format, ...);             // printf
+static bool finite_scores(const double *scores, size_t n, Error *error);
+static void random_seed(Random *rng, uint64_t seed);
+static double random_gauss(Random *rng, double mean, double std);
+static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
+static size_t random_choice(Random *rng, const double *p, size_t n);
+static size_t likeliest(const double *p, size_t n);
+static bool read_documents(Work *w, Error *error);
+static bool read_checkpoint(Work *w, Error *error);
+static bool encode_all(Work *w, Error *error);
+static bool new_parameters(Work *w, Error *error);
+static bool begin_training(Work *w, Error *error);
+static bool after_step(Work *w, uint64_t step, double loss, Error *error);
+static bool end_training(Work *w, bool ok, Error *error);
+static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Before the algorithm, the few names that it uses of the rest of the program. A reader may skip them.
- */
-
-// What went wrong, until main() says it. fail() fills it in and returns false.
+// The numbers that a run can be told. Their defaults, the Python program's
+// and the lesson's, are further down, in the table of recipes.
 typedef struct {
-    int status;
-    char text[8192];     // room for the longest file name and what is wrong with it
-} Error;
+    uint64_t seed;                  // where the random numbers start
+    uint64_t n_layer, n_embd, n_head, block_size;
+    int activation, schedule;
+    double init_std;                // spread of the parameters at the start
+    bool zero_outputs;              // those that end a layer start at zero
+    uint64_t steps, batch, holdout; // batch: documents a step
+    double lr, beta1, beta2;        // Adam's rates
+    uint64_t samples;
+    double temperature;
+} Config;
 
-enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
+enum { RELU, RELU2 };               // activations
+enum { LINEAR, COSINE };            // schedules
 
-#ifdef __GNUC__
-#define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
-#else
-#define PRINTF_LIKE(f, args)
-#endif
-static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
-#define fail(...) (set_error(__VA_ARGS__), false)
-static void say(const char *format, ...) PRINTF_LIKE(1, 2);             // printf to standard output
-static bool said(Error *error);                                      // whether all of it could be written
-static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n);
-static bool all_finite(const double *a, size_t n);
-
-// Python's random numbers.
-typedef struct {
-    uint32_t words[624];
-    size_t used;
-    double gauss_next;
-    bool has_gauss;
-} Random;
-
-static void random_seed(Random *random, uint64_t seed);
-static double random_uniform(Random *random);                        // from 0 up to, not including, 1
-static double random_gauss(Random *random, double mu, double sigma);
-static size_t random_below(Random *random, size_t n);
-static size_t random_choice(Random *random, const double *weights, size_t n);
-
-// What a run is made of. The names and defaults are those of the command line, further down.
-typedef struct {
-    const struct Command *command;
-    const char *arguments[2];      // what the command line gives beside options
-    size_t n_arguments;
-    uint64_t given;                // bit i: the command line gives options[i]
-    const char *data, *prompt, *save, *resume, *log;
-    int recipe, activation, schedule;
-    uint64_t steps, seed, n_layer, n_embd, n_head, block_size, samples, save_every, docs;
-    uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    double lr, beta1, beta2, init_std, temperature;
-    bool quiet, tsv, help, version, manual;
-} Options;
-
-enum { RECIPE_MICROGPT, RECIPE_LESSON };
-enum { RELU, RELU2 };
-enum { LINEAR, COSINE };
-
-#define EPS_ADAM 1e-8
-
-// What happens beside the training, after every step of it: the step's line, progress, the log, a save, an interrupt.
-typedef struct Run Run;
-static bool after_step(Run *run, uint64_t step, double loss, Error *error);
-
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
@@ -113,58 +67,58 @@ typedef struct {
     size_t n_text;
 } Documents;
 
-static void shuffle(Documents *all, Random *random)
+static void shuffle(Documents *all, Random *rng)
 {
     for (size_t i = all->n - 1; i > 0; i--) {
-        size_t j = random_below(random, i + 1);
+        size_t j = random_below(rng, i + 1);
         Document swapped = all->docs[i];
         all->docs[i] = all->docs[j];
         all->docs[j] = swapped;
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Tokenizer: every character that occurs gets a number, in code-point order. One more number, BOS, marks where a
- * document begins and ends.
+/* ------------------------------------------------------------------------
+ * Tokenizer: every character that occurs gets a number, in code-point
+ * order. One more number, BOS, marks where a document begins and ends.
  */
+enum { N_CODES = 0x110000 };    // code points that there are
+
 typedef struct {
     uint32_t *uchars;    // [BOS] the character of each token
+    uint32_t *token_of;  // [N_CODES] each character's token + 1, or 0
     size_t BOS, vocab_size;
 } Tokenizer;
 
-// Finds the characters of the documents, then replaces each by its token. Linear in the text: one look-up table from
-// code points to tokens, no search.
-static bool tokenize(Documents *all, Tokenizer *tokenizer)
+// The characters that occur in the documents, each once, in order.
+static void find_characters(Tokenizer *tokenizer, const Documents *all)
 {
-    size_t n_codes = 1;
+    uint32_t last = 0;
     for (size_t i = 0; i < all->n_text; i++) {
-        n_codes = all->text[i] < n_codes ? n_codes : (size_t)all->text[i] + 1;
+        tokenizer->token_of[all->text[i]] = 1;
+        last = all->text[i] > last ? all->text[i] : last;
     }
-    uint32_t *token_of = calloc(n_codes, sizeof *token_of);
-    tokenizer->uchars = calloc(n_codes, sizeof *tokenizer->uchars);
-    if (!token_of || !tokenizer->uchars) {
-        free(token_of);
-        return false;
-    }
-    for (size_t i = 0; i < all->n_text; i++) {
-        token_of[all->text[i]] = 1;
-    }
-    for (size_t code = 0; code < n_codes; code++) {
-        if (token_of[code]) {
-            token_of[code] = (uint32_t)tokenizer->BOS;       // which counts the characters found so far
-            tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
+    for (uint32_t code = 0; code <= last; code++) {
+        if (tokenizer->token_of[code]) {
+            tokenizer->uchars[tokenizer->BOS++] = code;
+            tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
         }
     }
-    for (size_t i = 0; i < all->n_text; i++) {
-        all->text[i] = token_of[all->text[i]];
-    }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    free(token_of);
-    return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Parameters: what the model knows, at first random numbers. Their names and order are those of the state dict.
+// Characters become tokens. Returns how many: all n, unless one is unknown.
+static size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
+{
+    size_t i = 0;
+    for (; i < n && tokenizer->token_of[text[i]]; i++) {
+        text[i] = tokenizer->token_of[text[i]] - 1;
+    }
+    return i;
+}
+
+/* ------------------------------------------------------------------------
+ * Parameters: what the model knows, at first random numbers. Their names
+ * and order are those of the state dict.
  */
 typedef struct {
     Matrix *attn_wq, *attn_wk, *attn_wv, *attn_wo;   // [n_embd][n_embd]
@@ -179,287 +133,415 @@ typedef struct {
     size_t n_matrices;
     Matrix *wte;             // [vocab_size][n_embd] what each token is
     Matrix *wpe;             // [block_size][n_embd] what each position is
-    Matrix *lm_head;         // [vocab_size][n_embd] how a state votes for each next token
+    Matrix *lm_head;         // [vocab_size][n_embd] scores of each token
     Layer *layers;           // [n_layer]
-    double *params;          // [num_params] the numbers in all of these, one after another
+    double *params;          // [num_params] the numbers in all of these
     size_t num_params;
     double *m, *v;           // [num_params] Adam's memory
     uint64_t steps_done;     // how often Adam has moved the parameters
-    double **keys, **values; // [n_layer] the cache: for each layer [positions][n_embd]
-    uint32_t *tokens;        // [block_size + 1] the document in work, or the sample
+    double **keys, **values; // [n_layer] the cache: [positions][n_embd]
+    uint32_t *tokens;        // [block_size + 1] the document, or the sample
     Tape tape;
 } Model;
 
-static Matrix *matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin)
+static Matrix *matrix(Model *model, const char *prefix, const char *name,
+                      size_t nout, size_t nin)
 {
     Matrix *w = &model->state_dict[model->n_matrices++];
+    double *data = model->params + model->num_params;
+    *w = (Matrix){.rows = nout, .cols = nin, .data = data};
     snprintf(w->name, sizeof w->name, "%s%s", prefix, name);
-    w->rows = nout;
-    w->cols = nin;
-    w->data = model->params + model->num_params;
     model->num_params += nout * nin;
     return w;
 }
 
-// Gives every matrix its name, its shape and its place among the parameters.
+// Gives every matrix its name, its shape and its place in params.
 static void lay_out_parameters(Model *model)
 {
-    size_t n_embd = model->n_embd;
-    model->wte = matrix(model, "", "wte", model->vocab_size, n_embd);
+    size_t n_embd = model->n_embd, vocab_size = model->vocab_size;
+    model->wte = matrix(model, "", "wte", vocab_size, n_embd);
     model->wpe = matrix(model, "", "wpe", model->block_size, n_embd);
-    model->lm_head = matrix(model, "", "lm_head", model->vocab_size, n_embd);
+    model->lm_head = matrix(model, "", "lm_head", vocab_size, n_embd);
     for (size_t i = 0; i < model->n_layer; i++) {
         Layer *layer = &model->layers[i];
-        char prefix[32];
-        snprintf(prefix, sizeof prefix, "layer%zu.", i);
-        layer->attn_wq = matrix(model, prefix, "attn_wq", n_embd, n_embd);
-        layer->attn_wk = matrix(model, prefix, "attn_wk", n_embd, n_embd);
-        layer->attn_wv = matrix(model, prefix, "attn_wv", n_embd, n_embd);
-        layer->attn_wo = matrix(model, prefix, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = matrix(model, prefix, "mlp_fc1", 4 * n_embd, n_embd);
-        layer->mlp_fc2 = matrix(model, prefix, "mlp_fc2", n_embd, 4 * n_embd);
+        char li[32];
+        snprintf(li, sizeof li, "layer%zu.", i);
+        layer->attn_wq = matrix(model, li, "attn_wq", n_embd, n_embd);
+        layer->attn_wk = matrix(model, li, "attn_wk", n_embd, n_embd);
+        layer->attn_wv = matrix(model, li, "attn_wv", n_embd, n_embd);
+        layer->attn_wo = matrix(model, li, "attn_wo", n_embd, n_embd);
+        layer->mlp_fc1 = matrix(model, li, "mlp_fc1", 4 * n_embd, n_embd);
+        layer->mlp_fc2 = matrix(model, li, "mlp_fc2", n_embd, 4 * n_embd);
     }
 }
 
-// Random numbers with the spread std. In the lesson's recipe the matrices that a layer ends with start at zero, so that
-// the layer at first adds nothing; they draw their random numbers all the same.
-static void init_parameters(Model *model, Random *random, double std, bool zero_outputs)
+// Random numbers with the spread init_std. In the lesson's recipe the
+// matrices that end a layer start at zero, so that the layer at first adds
+// nothing; they draw their random numbers all the same.
+static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool output = strstr(w->name, ".attn_wo") || strstr(w->name, ".mlp_fc2");
+        bool last = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = last && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
-            w->data[k] = random_gauss(random, 0, output && zero_outputs ? 0 : std);
+            w->data[k] = random_gauss(rng, 0, std);
         }
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Model: from a token and its position, and from what was kept of the positions before, to a score for every token
- * that may come next. The three functions first are one line of the tape each; the single steps that they stand for
- * are beside their namesakes in autograd.c.
+/* ------------------------------------------------------------------------
+ * Model: from a token and its position, and from what was kept of the
+ * positions before, to a score for every token that may come next. Where
+ * the tape is fused, one line of it stands in for a whole definition.
  */
-
 // linear: each output is the dot product of the input with one row of w.
+static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
+{
+    if (fused(tape)) {
+        return ag_linear(tape, out, x, w);     // the loop below as one line
+    }
+    for (size_t i = 0; i < w->rows; i++) {
+        ag_dot(tape, out + i, w->data + i * w->cols, x, w->cols);
+    }
+    return out;
+}
+
 static double *linear(Tape *tape, double *x, Matrix *w)
 {
-    return v_linear(tape, v_new(tape, w->rows), x, w);
+    return linear_into(tape, ag_vector(tape, w->rows), x, w);
 }
 
-// softmax: scores become probabilities, positive and with the sum 1: e^logit over the sum of all e^logit.
+// softmax: scores become probabilities, positive and with the sum 1. The
+// largest score is subtracted first, so that no exponential overflows.
 static double *softmax(Tape *tape, double *logits, size_t n)
 {
-    return v_softmax(tape, logits, n);
+    if (fused(tape)) {
+        return ag_softmax(tape, logits, n);     // the same as one line
+    }
+    double max_val = ag_max(tape, logits, n);   // a number, not a value
+    double *exps = ag_exp(tape, ag_add_const(tape, logits, -max_val, n), n);
+    double *total = ag_sum(tape, exps, n);
+    return ag_mul_scalar(tape, exps, ag_pow(tape, total, -1, 1), n);
 }
 
-// rmsnorm: the vector is scaled to the size 1, in the sense of the root of the mean of its squares.
+// rmsnorm: scaled so that the mean of the squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    return v_rmsnorm(tape, x, 1e-5, n);
+    if (fused(tape)) {
+        return ag_rmsnorm(tape, x, 1e-5, n);    // the same as one line
+    }
+    double *squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
+    double *ms = ag_mul_const(tape, squares, 1 / (double)n, 1);
+    double *scale = ag_pow(tape, ag_add_const(tape, ms, 1e-5, 1), -0.5, 1);
+    return ag_mul_scalar(tape, x, scale, n);
 }
 
-// The cache of keys and values, empty: room for so many positions of every layer.
+// The cache of keys and values, empty: room for so many positions.
 static void new_cache(Model *model, size_t positions)
 {
+    size_t room = positions * model->n_embd;
     for (size_t li = 0; li < model->n_layer; li++) {
-        model->keys[li] = v_new(&model->tape, positions * model->n_embd);
-        model->values[li] = v_new(&model->tape, positions * model->n_embd);
+        model->keys[li] = ag_vector(&model->tape, room);
+        model->values[li] = ag_vector(&model->tape, room);
     }
 }
 
-// The model itself: a token at a position goes in, a score for every possible next token (the logits) comes out. The
-// keys and values of every layer grow by this position's; those of the positions before it are what attention looks at.
-static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, double **values)
+// The model itself: a token at a position goes in, a score for every token
+// that may come next (the logits) comes out. Keys and values of every layer
+// grow by this position's; those before it are what attention looks at.
+static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
-    size_t n_embd = model->n_embd, n_head = model->n_head, head_dim = model->head_dim;
+    double **keys = model->keys, **values = model->values;
+    size_t n_embd = model->n_embd, n_head = model->n_head;
+    size_t head_dim = model->head_dim, seen = pos_id + 1;
     double scale = 1 / sqrt((double)head_dim);
 
-    // the token's embedding and the position's, added
+    // the token's embedding, a row of wte, and the position's, a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
     double *pos_emb = model->wpe->data + pos_id * n_embd;
-    double *x = v_add(tape, tok_emb, pos_emb, n_embd);
-    x = rmsnorm(tape, x, n_embd);
+    double *x = ag_add(tape, tok_emb, pos_emb, n_embd);  // emb: their sum
+    x = rmsnorm(tape, x, n_embd);                        // emb_norm: scaled
 
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: positions look back at one another. The numbers are the lesson's lines.
+        // 1) Multi-head attention: positions look back at one another. The
+        // numbers are the lesson's lines. A key and a value go to the next
+        // place in the cache; seen counts the places, this one included.
         double *x_residual = x;
-        x = rmsnorm(tape, x, n_embd);
+        x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
-        double *k = keys[li] + pos_id * n_embd, *v = values[li] + pos_id * n_embd;    // the next place in the cache
-        v_linear(tape, k, x, layer->attn_wk);
-        v_linear(tape, v, x, layer->attn_wv);
-        size_t seen = pos_id + 1;                            // positions in the cache, this one included
-        double *x_attn = v_new(tape, n_embd);                // 123: where the heads' outputs will stand in a row
-        for (size_t h = 0; h < n_head; h++) {                // 124: head after head:
-            size_t hs = h * head_dim;                        // 125: where its slices start,
-            double *q_h = q + hs;                            // 126: its slice of the query,
-            double *k_h = keys[li] + hs;                     // 127: of each cached key, the t-th at k_h + t * n_embd,
-            double *v_h = values[li] + hs;                   // 128: and of each cached value, likewise
-            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, scale);   // 129: query dot key, scaled
-            double *attn_weights = softmax(tape, attn_logits, seen);   // 130: as shares of its attention
-            double *head_out = x_attn + hs;                            // 132: its place in the row, to be filled with
-            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: the values, weighted
+        double *k = keys[li] + pos_id * n_embd;
+        double *v = values[li] + pos_id * n_embd;
+        linear_into(tape, k, x, layer->attn_wk);
+        linear_into(tape, v, x, layer->attn_wv);
+        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
+        for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
+            size_t hs = h * head_dim;              // 125: where it starts
+            double *q_h = q + hs;                  // 126: its slice of q,
+            double *k_h = keys[li] + hs;           // 127: of each key, t's
+            double *v_h = values[li] + hs;         // 128: at t * n_embd
+            // 129: how well the query fits each key: their dot product
+            double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
+                                              head_dim, scale);
+            // 130: the same as shares of its attention
+            double *attn_weights = softmax(tape, attn_logits, seen);
+            // 131: the values, each weighted with its share
+            double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
+                                               seen, n_embd, head_dim);
+            // 132: to its place in the row of all outputs
+            ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
-        x = linear(tape, x_attn, layer->attn_wo);            // 133: the heads' outputs, mixed
-        x = v_add(tape, x, x_residual, n_embd);              // and added to what was there: the residual connection
+        x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
+        x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
         x_residual = x;
-        x = rmsnorm(tape, x, n_embd);
-        x = linear(tape, x, layer->mlp_fc1);
-        x = v_relu(tape, x, 4 * n_embd);
+        x = rmsnorm(tape, x, n_embd);              // mid_norm: scaled
+        x = linear(tape, x, layer->mlp_fc1);       // fc1: four times wider
+        x = ag_relu(tape, x, 4 * n_embd);          // act: what is positive
         if (model->activation == RELU2) {
-            x = v_pow(tape, x, 2, 4 * n_embd);
+            x = ag_pow(tape, x, 2, 4 * n_embd);    // act: squared
         }
-        x = linear(tape, x, layer->mlp_fc2);
-        x = v_add(tape, x, x_residual, n_embd);
+        x = linear(tape, x, layer->mlp_fc2);       // fc2: as wide as before
+        x = ag_add(tape, x, x_residual, n_embd);   // x_out: residual added
     }
-    return linear(tape, x, model->lm_head);
+    return linear(tape, x, model->lm_head);        // logits: the scores
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Training: one document a step. The loss is how surprised the model is by each next token, on average; backward
- * finds how every parameter changes it; Adam moves them all a little the other way.
+/* ------------------------------------------------------------------------
+ * Training: one document a step, or a batch of them. The loss is how
+ * surprised the model is by each next token, on average; backward finds how
+ * every parameter changes it; Adam moves them all a little the other way.
  */
-
-// The mean loss over the first n predictions in tokens[0..n].
-static double *document_loss(Model *model, const uint32_t *tokens, size_t n)
+// BOS, the document, BOS: into model->tokens, cut to what fits the block.
+// Returns how many there are to predict.
+static size_t take_document(Model *model, const Document *doc)
 {
-    Tape *tape = &model->tape;
-    new_cache(model, n);
-    double *losses = v_value(tape, 0);                               // their sum so far
-    for (size_t pos_id = 0; pos_id < n; pos_id++) {
-        tape_strand(tape);                                           // for speed alone: positions side by side
-        uint32_t token_id = tokens[pos_id], target_id = tokens[pos_id + 1];
-        double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
-        double *probs = softmax(tape, logits, model->vocab_size);
-        double *loss_t = v_neg(tape, v_log(tape, probs + target_id, 1), 1);
-        losses = v_add(tape, losses, loss_t, 1);
-    }
-    tape_join(tape);
-    return v_times(tape, losses, 1 / (double)n, 1);
-}
-
-// BOS, the document, BOS: into model->tokens, cut to what fits the block. Returns how many there are to predict.
-static size_t take_document(Model *model, const Tokenizer *tokenizer, Document doc)
-{
-    size_t n = doc.length + 1 < model->block_size ? doc.length + 1 : model->block_size;
-    model->tokens[0] = (uint32_t)tokenizer->BOS;
-    for (size_t i = 1; i <= n; i++) {
-        model->tokens[i] = i <= doc.length ? doc.tokens[i - 1] : (uint32_t)tokenizer->BOS;
+    size_t n = doc->length + 1, BOS = model->vocab_size - 1;
+    n = n < model->block_size ? n : model->block_size;
+    model->tokens[0] = (uint32_t)BOS;
+    for (size_t i = 0; i < n; i++) {
+        model->tokens[i + 1] = i < doc->length ? doc->tokens[i]
+                                               : (uint32_t)BOS;
     }
     return n;
 }
 
-static double learning_rate(const Options *o, uint64_t step)
+// The mean loss over the n predictions in model->tokens.
+static double *document_loss(Model *model, size_t n)
 {
-    double done = (double)step / (double)o->steps;
-    return o->schedule == COSINE ? o->lr * 0.5 * (1 + cos(3.141592653589793 * done)) : o->lr * (1 - done);
+    Tape *tape = &model->tape;
+    new_cache(model, n);
+    double *losses = ag_vector(tape, n);
+    for (size_t pos_id = 0; pos_id < n; pos_id++) {
+        tape_lane(tape);          // for speed alone: positions side by side
+        uint32_t token_id = model->tokens[pos_id];
+        uint32_t target_id = model->tokens[pos_id + 1];
+        double *logits = gpt(model, token_id, pos_id);
+        double *probs = softmax(tape, logits, model->vocab_size);
+        double *logprob = ag_log(tape, probs + target_id, 1);
+        double *loss_t = ag_neg(tape, logprob, 1);
+        ag_copy(tape, losses + pos_id, loss_t, 1);
+    }
+    tape_end_lanes(tape);
+    return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// One step, on the n predictions in model->tokens: forward, backward, and a small move of every parameter. Returns the
-// loss.
-static double train_step(Model *model, size_t n, uint64_t step, const Options *o)
+static double learning_rate(const Config *config, uint64_t step)
+{
+    double pi = 3.141592653589793, lr = config->lr;
+    double done = (double)step / (double)config->steps;
+    return config->schedule == COSINE ? lr * 0.5 * (1 + cos(pi * done))
+                                      : lr * (1 - done);
+}
+
+// Adam: each parameter moves against the running mean of its gradient,
+// measured by the root of the running mean of the gradient's square. Both
+// means start at zero; the corrections undo what that takes from them.
+static void adam(Model *model, double lr, double beta1, double beta2)
+{
+    double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
+    double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
+    double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
+    size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
+                       correct1, correct2);   // as many as it can, fast
+    for (; i < model->num_params; i++) {
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
+        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+        g[i] = 0;
+    }
+    model->steps_done++;
+}
+
+// One step: forward, backward, and a small move of every parameter. Returns
+// the loss: the mean of the losses of the step's documents.
+static double train_step(Model *model, const Documents *all,
+                         const Config *config, uint64_t step)
 {
     Tape *tape = &model->tape;
     tape_drop(tape);
-    double *loss = document_loss(model, model->tokens, n);
+    double *sum = ag_scalar(tape, 0);
+    for (uint64_t i = 0; i < config->batch; i++) {
+        uint64_t next = step * config->batch + i;
+        uint64_t id = next % (all->n - config->holdout);
+        size_t n = take_document(model, &all->docs[id]);
+        sum = ag_add(tape, sum, document_loss(model, n), 1);
+    }
+    double *loss = ag_mul_const(tape, sum, 1 / (double)config->batch, 1);
     backward(tape, loss);
-    adam(model->params, grad(tape, model->params), model->m, model->v, model->num_params, step,
-         learning_rate(o, step), o->beta1, o->beta2, EPS_ADAM);
+    adam(model, learning_rate(config, step), config->beta1, config->beta2);
     return *loss;
 }
 
-static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all, const Options *o, Run *run,
-                  Error *error)
+// All that a run works with, and so what the story is about.
+struct Work {
+    const Config *config;
+    Documents docs;
+    Tokenizer tokenizer;
+    Model model;
+    Random *rng;
+    Document prompt;     // what every sample begins with
+    bool resumed;        // tokenizer and parameters come from a file
+    struct Job *job;     // the command that it is a part of
+};
+
+static bool train(Work *w, Error *error)
 {
-    for (uint64_t step = model->steps_done; step < o->steps; step++) {
-        size_t n = take_document(model, tokenizer, all->docs[step % all->n]);
-        double loss = train_step(model, n, step, o);
-        if (!isfinite(loss)) {
-            return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
-                        (unsigned long long)step + 1, isnan(loss) ? "not a number" : "infinite");
-        }
-        model->steps_done = step + 1;
-        if (!after_step(run, step, loss, error)) {
+    uint64_t step = w->model.steps_done;
+    for (; step < w->config->steps; step++) {
+        double loss = train_step(&w->model, &w->docs, w->config, step);
+        if (!after_step(w, step, loss, error)) {
             return false;
         }
     }
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Inference: starting from BOS, a next token is drawn again and again, until BOS is drawn or the block is full. The
- * temperature, above 0, makes the likely still likelier (below 1) or evens them out (above 1). At 0 the likeliest is
- * taken.
+/* ------------------------------------------------------------------------
+ * Inference: starting from BOS, a next token is drawn again and again,
+ * until BOS is drawn or the block is full. A temperature below 1 makes the
+ * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
-
-// One sample, of at most block_size tokens, into model->tokens. The cache stands before the mark, so that tape_drop()
-// leaves it alone. Returns the sample's length, or SIZE_MAX if the scores are not finite.
-static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, double temperature,
-                     const uint32_t *prompt, size_t prompt_length)
+// One sample, which begins with the prompt, into model->tokens. The cache
+// was made before the mark, so tape_drop() leaves it alone.
+static bool sample(Work *w, size_t *length, Error *error)
 {
+    Model *model = &w->model;
     Tape *tape = &model->tape;
-    size_t length = 0, token_id = tokenizer->BOS;
+    size_t vocab_size = model->vocab_size, BOS = vocab_size - 1;
+    size_t token_id = BOS;
+    double temperature = w->config->temperature;
+    double sharpen = temperature > 0 ? 1 / temperature : 1;
+    *length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
-        double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
-        if (!all_finite(logits, model->vocab_size)) {
-            return SIZE_MAX;
+        double *logits = gpt(model, token_id, pos_id);
+        double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
+        if (!finite_scores(scores, vocab_size, error)) {
+            return false;
         }
-        if (pos_id < prompt_length) {
-            token_id = prompt[pos_id];
-        } else if (temperature == 0) {
-            token_id = 0;
-            for (size_t i = 1; i < model->vocab_size; i++) {
-                token_id = logits[i] > logits[token_id] ? i : token_id;
-            }
-        } else {
-            double *scaled = v_times(tape, logits, 1 / temperature, model->vocab_size);
-            if (!all_finite(scaled, model->vocab_size)) {
-                return SIZE_MAX;
-            }
-            token_id = random_choice(random, softmax(tape, scaled, model->vocab_size), model->vocab_size);
-        }
-        if (token_id == tokenizer->BOS) {
+        double *probs = softmax(tape, scores, vocab_size);
+        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
+                   temperature <= 0 ? likeliest(probs, vocab_size) :
+                   random_choice(w->rng, probs, vocab_size);
+        if (token_id == BOS) {
             break;
         }
-        model->tokens[length++] = (uint32_t)token_id;
+        model->tokens[(*length)++] = (uint32_t)token_id;
     }
-    return length;
+    return true;
 }
 
-static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, const Options *o,
-                      const uint32_t *prompt, size_t prompt_length, bool numbered, Error *error)
+static bool infer(Work *w, Error *error)
 {
-    Tape *tape = &model->tape;
-    tape_drop(tape);
-    new_cache(model, model->block_size);
-    tape_mark(tape);                       // the cache is used again for every sample
-    tape->recording = tape->atomic;        // nothing will be differentiated, but atoms are there to be looked at
-    for (uint64_t i = 0; i < o->samples; i++) {
-        size_t length = sample(model, tokenizer, random, o->temperature, prompt, prompt_length);
-        if (length == SIZE_MAX) {
-            return fail(error, FAILED, "sample %llu: the scores are not finite; a smaller --lr may help",
-                        (unsigned long long)i + 1);
-        }
-        if (numbered) {
-            say("sample %2llu: ", (unsigned long long)i + 1);
-        }
-        say_tokens(tokenizer->uchars, model->tokens, length);
-        if (!said(error)) {
+    size_t n;
+    tape_drop(&w->model.tape);
+    new_cache(&w->model, w->model.block_size);
+    tape_mark(&w->model.tape);            // all samples use the same cache
+    for (uint64_t i = 0; i < w->config->samples; i++) {
+        if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
             return false;
         }
     }
     return true;
+}
+
+/* ------------------------------------------------------------------------
+ * The story: the whole program, in the order of microgpt.py.
+ */
+static bool microgpt(Work *w, Error *error)
+{
+    if (!read_documents(w, error) || !read_checkpoint(w, error)) {
+        return false;
+    }
+    random_seed(w->rng, w->config->seed);
+    shuffle(&w->docs, w->rng);
+    if (!w->resumed) {
+        find_characters(&w->tokenizer, &w->docs);
+        if (!new_parameters(w, error)) {
+            return false;
+        }
+        init_parameters(&w->model, w->rng, w->config);
+    }
+    if (!encode_all(w, error) || !begin_training(w, error)) {
+        return false;
+    }
+    say("num docs: %zu\n", w->docs.n);
+    say("vocab size: %zu\n", w->tokenizer.vocab_size);
+    say("num params: %zu\n", w->model.num_params);
+    return end_training(w, train(w, error), error) && infer(w, error);
 }
 
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
+ *
+ *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, commands,
+ *   command line
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define VERSION "1.0.0"
+
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
+ */
+struct Error {
+    int status;
+    char text[8192];     // room for the longest file name and what is wrong with it
+};
+
+enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
+
+#ifdef __GNUC__
+#define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
+#else
+#define PRINTF_LIKE(f, args)
+#endif
+static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+#define fail(...) (set_error(__VA_ARGS__), false)
+static void say(const char *format, ...) PRINTF_LIKE(1, 2);
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
 static void set_error(Error *error, int status, const char *format, ...)
@@ -586,9 +668,47 @@ static bool no_memory(Error *error)
     return fail(error, FAILED, "not enough memory");
 }
 
+static bool all_finite(const double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(a[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool finite_scores(const double *scores, size_t n, Error *error)
+{
+    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
+}
+
+// What the command line asks for. The names and defaults are in the table of options, further down.
+typedef struct {
+    const struct Command *command;
+    const char *arguments[2];      // what the command line gives beside options
+    size_t n_arguments;
+    uint64_t given;                // bit i: the command line gives options[i]
+    const char *data, *prompt, *save, *resume, *log;
+    int recipe;
+    Config config;
+    uint64_t save_every, docs;
+    uint64_t step, fingerprint;    // of the run and the documents, in model files only
+    bool quiet, tsv, help, version, manual;
+} Options;
+
+enum { RECIPE_MICROGPT, RECIPE_LESSON };
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Random numbers: the Mersenne Twister MT19937, seeded and read as Python's random module does it.
  */
+struct Random {
+    uint32_t words[624];
+    size_t used;
+    double gauss_next;
+    bool has_gauss;
+};
+
 static void random_seed(Random *random, uint64_t seed)
 {
     uint32_t *w = random->words;
@@ -683,6 +803,16 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
         }
     }
     return n - 1;
+}
+
+// The index of the largest, the first of them if there are several.
+static size_t likeliest(const double *p, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) {
+        best = p[i] > p[best] ? i : best;
+    }
+    return best;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -893,7 +1023,7 @@ static const char *data_name(const Options *o)
 
 static struct stat data_file;                      // where the documents came from
 
-static bool read_documents(const Options *o, const char *argv0, Documents *all, Error *error)
+static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
     int file = -1;
@@ -918,26 +1048,9 @@ static bool read_documents(const Options *o, const char *argv0, Documents *all, 
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Memory: all of it is taken before the first step, once it is known how much the run needs.
+ * Memory: all of it is taken before the first step. How much that is, is counted: what the model does at the last
+ * position, where it does most, is written once on a tape that only counts. So gpt() can change without a word here.
  */
-
-// The most values that one pass over so many positions makes, each position's lines still there or dropped. A run of n
-// values takes up to n + 8 places on the tape, for it starts and ends at a whole vector.
-static double values_needed(const Model *model, double positions, bool dropped, bool atomic)
-{
-    double E = (double)model->n_embd, H = (double)model->n_head, L = (double)model->n_layer;
-    double V = (double)model->vocab_size, P = positions, run = 8;
-    double cache = 2 * L * (P * E + run);
-    double layer = 15 * E + 3 * 4 * E + 16 * run, scores = 2, outside = 3 * E + 4 * V + 16 * run;
-    if (atomic) {            // one value for each single + and *
-        layer += 24 * E * E + 8 * E;
-        scores = 8 + 4 * E / H;
-        outside += 2 * V * E + 4 * V + 3 * E;
-    }
-    double heads = H * (dropped ? scores * P + 8 * run : scores * P * (P + 1) / 2 + 8 * run * P);
-    return cache + (dropped ? 1 : P) * (outside + L * layer) + L * heads;
-}
-
 static void free_model(Model *model)
 {
     free(model->state_dict);
@@ -950,39 +1063,102 @@ static void free_model(Model *model)
     tape_free(&model->tape);
 }
 
-// Memory for a model of the sizes that are set in *model, and for training it on documents of up to `longest`.
-static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
+// How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
+static double least_parameters(const Model *model)
 {
-    double E = (double)model->n_embd, L = (double)model->n_layer, V = (double)model->vocab_size;
-    double B = (double)model->block_size, P = (double)longest + 1 < B ? (double)longest + 1 : B;
-    double params = (2 * V + B) * E + 12 * L * E * E;
-    double step = values_needed(model, P, false, atomic), sampling = values_needed(model, B, true, atomic);
-    double values = params + (step > sampling ? step : sampling);
-    double lines = atomic ? values : P * (8 + L * (14 + 3 * (double)model->n_head)) + 8;
-    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + params * 2 * sizeof(double) + 4 * B;
+    double E = (double)model->n_embd, L = (double)model->n_layer;
+    return (2 * (double)model->vocab_size + (double)model->block_size) * E + 12 * L * E * E;
+}
+
+static bool fits_memory(double bytes)
+{
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double memory = pages > 0 && page > 0 ? (double)pages * (double)page : 1e300;
-    if (bytes > memory || bytes > (double)SIZE_MAX / 4) {
-        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", params, bytes / 1e9);
-    }
+    return bytes <= memory && bytes < (double)SIZE_MAX / 4;
+}
 
-    size_t n = (size_t)params;
+// Puts the parameters on the tape, which was just made.
+static void place_parameters(Model *model, bool atomic)
+{
+    model->tape.atomic = atomic;
+    model->n_matrices = model->num_params = 0;
+    model->params = model->tape.data;
+    lay_out_parameters(model);
+    ag_vector(&model->tape, model->num_params);
+    tape_mark(&model->tape);
+}
+
+// How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
+// for what training and sampling do to the scores.
+typedef struct {
+    double values, lines, cache;
+} PositionCost;
+
+static PositionCost count_position(Model *model, size_t positions)
+{
+    Tape *tape = &model->tape;
+    size_t vocab_size = model->vocab_size, spare = 16;
+    tape_drop(tape);
+    new_cache(model, positions);
+    size_t before = tape->n_values, cache = before - tape->first_value;
+    softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
+    return (PositionCost){.values = (double)(tape->n_values - before + spare), .cache = (double)(cache + spare),
+                          .lines = (double)(tape->n_lines + spare)};
+}
+
+// Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
+// `longest` characters.
+static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
+{
+    double least = least_parameters(model);
+    if (!fits_memory(4 * sizeof(double) * least)) {
+        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", least,
+                    4 * sizeof(double) * least / 1e9);
+    }
+    Tape *tape = &model->tape;
+    size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
-    model->m = calloc(n, sizeof *model->m);
-    model->v = calloc(n, sizeof *model->v);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
-    model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
-    if (!model->state_dict || !model->layers || !model->m || !model->v || !model->keys || !model->values ||
-        !model->tokens || !tape_init(&model->tape, (size_t)values, (size_t)lines)) {
+    model->tokens = calloc(block_size + 1, sizeof *model->tokens);
+    if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
+        !tape_init(tape, 0, 0, 0)) {
         return no_memory(error);
     }
-    model->tape.atomic = atomic;
-    model->params = v_new(&model->tape, n);
-    tape_mark(&model->tape);
-    lay_out_parameters(model);
+    place_parameters(model, atomic);
+    PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
+    double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
+    double values = params + fmax(lanes * (step.values + 1) + (double)batch * step.cache, sampling.cache + sampling.values);
+    double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
+    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
+                   params * 2 * sizeof(double);
+    tape_free(tape);
+    if (!fits_memory(bytes)) {
+        return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
+                    bytes / 1e9);
+    }
+    model->m = calloc(model->num_params, sizeof *model->m);
+    model->v = calloc(model->num_params, sizeof *model->v);
+    if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
+        return no_memory(error);
+    }
+    place_parameters(model, atomic);
     return true;
+}
+
+// Memory for the characters of a tokenizer, of which there are none yet.
+static bool new_tokenizer(Tokenizer *tokenizer, Error *error)
+{
+    *tokenizer = (Tokenizer){.uchars = calloc(N_CODES, sizeof *tokenizer->uchars),
+                             .token_of = calloc(N_CODES, sizeof *tokenizer->token_of)};
+    return (tokenizer->uchars && tokenizer->token_of) || no_memory(error);
+}
+
+static void free_tokenizer(Tokenizer *tokenizer)
+{
+    free(tokenizer->uchars);
+    free(tokenizer->token_of);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -991,7 +1167,7 @@ static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
-#include "tests/views.c"
+#include "tests/debugger/views.c"
 #else
 enum { ATOMIC = false };
 #define watch(model, tokenizer) ((void)0)
@@ -1006,7 +1182,8 @@ typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
 // Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
 // run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
-typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_FREE } Stored;
+// OF_RUN_LATER came with version 1.1: a file without it has the default.
+typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_LATER, OF_RUN_FREE } Stored;
 
 typedef struct {
     const char *name, *argument;   // of a NAME, the names there are: "relu|relu2"
@@ -1036,28 +1213,29 @@ static const Option options[] = {
     {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
      "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, MAX_COUNT, "training steps, one document each"},
-    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(seed), 0, MAX_WORD, "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(seed), 0, MAX_WORD,
+    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
+    {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
+    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_layer), 1, MAX_SIZE, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_embd), 1, MAX_SIZE,
+    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_layer), 1, MAX_SIZE, "layers"},
+    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_embd), 1, MAX_SIZE,
      "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_head), 1, MAX_SIZE, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(block_size), 1, MAX_SIZE,
+    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_head), 1, MAX_SIZE, "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.block_size), 1, MAX_SIZE,
      "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(lr), 0, MAX_REAL, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, MAX_BETA,
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), 0, MAX_REAL, "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta1), 0, MAX_BETA,
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, MAX_BETA, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, MAX_REAL,
+    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta2), 0, MAX_BETA, "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), 0, MAX_REAL,
      "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(activation), 0, 0,
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation), 0, 0,
      "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(schedule), 0, 0,
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule), 0, 0,
      "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(samples), 0, MAX_COUNT, "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(temperature), 0, MAX_REAL,
+    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(config.samples), 0, MAX_COUNT, "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature), 0, MAX_REAL,
      "0 takes the likeliest character"},
     {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), 0, 0, "how every name begins"},
     {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), 0, 0,
@@ -1077,12 +1255,15 @@ static const Option options[] = {
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
 static const Options recipes[] = {
-    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT, .steps = 1000, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                         .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
-                         .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5},
-    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON, .steps = 500, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                       .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
-                       .activation = RELU2, .schedule = COSINE, .samples = 20, .temperature = 0.5},
+    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
+                         .config = {.steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
+                                    .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
+                                    .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5}},
+    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
+                       .config = {.steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
+                                  .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
+                                  .zero_outputs = true, .activation = RELU2, .schedule = COSINE, .samples = 20,
+                                  .temperature = 0.5}},
 };
 
 // The position of value in names, which are separated by |; -1 if it is none of them.
@@ -1187,16 +1368,23 @@ static bool was_given(const Options *o, size_t offset)
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
-// A place in the header. Strings are decoded where they stand, which never makes them longer.
+static const char NO_MEMORY[] = "enough memory";
+
+// A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
+// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
 typedef struct {
     unsigned char *at, *end;
-    const char *expected;          // once something is wrong: what should stand there
+    const char *expected;          // what should have been there; NULL: nothing is wrong
+    unsigned char *wrong;          // where
 } Json;
 
-static bool json_expect(Json *json, const char *expected)
+static void json_expect(Json *json, const char *expected)
 {
-    json->expected = expected;
-    return false;
+    if (!json->expected) {
+        json->expected = expected;
+        json->wrong = json->at;
+        json->at = json->end;
+    }
 }
 
 static void json_space(Json *json)
@@ -1206,23 +1394,28 @@ static void json_space(Json *json)
     }
 }
 
-static bool json_mark(Json *json, unsigned char mark, const char *expected)
+static void json_mark(Json *json, unsigned char mark, const char *expected)
 {
     json_space(json);
     if (json->at == json->end || *json->at != mark) {
-        return json_expect(json, expected);
+        json_expect(json, expected);
+    } else {
+        json->at++;
     }
-    json->at++;
-    return true;
 }
 
-// Stands before every member of an object or a list; there is one more, or the closing mark is read.
-static bool json_more(Json *json, bool first, unsigned char close, bool *more)
+// Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
+static bool json_next(Json *json, bool first, unsigned char close)
 {
     json_space(json);
-    *more = json->at == json->end || *json->at != close;
-    json->at += !*more;
-    return first || !*more || json_mark(json, ',', "a comma");
+    if (json->at < json->end && *json->at == close) {
+        json->at++;
+        return false;
+    }
+    if (!first) {
+        json_mark(json, ',', "a comma");
+    }
+    return !json->expected;
 }
 
 // Four hexadecimal digits; -1: they are not.
@@ -1241,7 +1434,7 @@ static int32_t json_hex(Json *json)
     return code;
 }
 
-// What stands behind a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
+// What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
@@ -1261,52 +1454,78 @@ static int32_t json_escape(Json *json)
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static bool json_string(Json *json, const char **string)
+static const char *json_string(Json *json)
 {
-    if (!json_mark(json, '"', "a string")) {
-        return false;
-    }
-    unsigned char *to = json->at;
-    *string = (const char *)to;
-    for (;;) {
+    json_mark(json, '"', "a string");
+    unsigned char *to = json->at, *start = to;
+    while (!json->expected) {
         size_t used = 0;
         int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
         if (code < 0x20) {
-            return json_expect(json, json->at < json->end ? "valid UTF-8 without control characters"
-                                                          : "the end of a string");
+            json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
+            break;
         }
         json->at += used;
         if (code == '"') {
             *to = '\0';
-            return true;
+            return (const char *)start;
         }
         if (code == '\\' && (code = json_escape(json)) <= 0) {
-            return json_expect(json, "a valid escape");
+            json_expect(json, "a valid escape");
+            break;
         }
         to += encode_utf8((uint32_t)code, (char *)to);
     }
+    return "";
+}
+
+static const char *json_key(Json *json)
+{
+    const char *key = json_string(json);
+    json_mark(json, ':', "a colon");
+    return key;
 }
 
 // A whole number that fits 64 bits.
-static bool json_number(Json *json, uint64_t *number)
+static uint64_t json_number(Json *json)
 {
     json_space(json);
     const unsigned char *start = json->at;
-    *number = 0;
+    uint64_t number = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
-        if (*number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
-            return json_expect(json, "a whole number of 64 bits");
+        if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
+            json_expect(json, "a whole number of 64 bits");
+            return 0;
         }
-        *number = *number * 10 + digit;
+        number = number * 10 + digit;
     }
-    return json->at > start || json_expect(json, "a whole number");
+    if (json->at == start) {
+        json_expect(json, "a whole number");
+    }
+    return number;
+}
+
+// A list of up to `max` whole numbers. Returns how many there are.
+static size_t json_list(Json *json, uint64_t *list, size_t max)
+{
+    size_t n = 0;
+    json_mark(json, '[', "a list of numbers");
+    while (json_next(json, n == 0, ']')) {
+        if (n == max) {
+            json_expect(json, "a shorter list");
+            break;
+        }
+        list[n++] = json_number(json);
+    }
+    return n;
 }
 
 typedef struct {
     const char *name;
     const char *dtype;
-    uint64_t shape[8], n_dims;
+    uint64_t shape[8];
+    size_t n_dims;
     uint64_t n, width;             // how many numbers, of how many bytes each
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
@@ -1330,124 +1549,91 @@ typedef struct {
     Random random;                 // where the random numbers stood
     bool has_random;
     char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
+    bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
 
-// Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
-static void *grown(void *array, size_t n, size_t size)
+// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
+static void *grown(void *array, size_t n, size_t size, Json *json)
 {
-    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    if (!more) {
+        json_expect(json, NO_MEMORY);
+    }
+    return more;
 }
 
-static bool parse_metadata(Header *header, Json *json, Error *error)
+static void parse_metadata(Header *header, Json *json)
 {
-    bool more = true;
-    for (bool ok = json_mark(json, '{', "an object of strings"); ok;) {
-        ok = json_more(json, header->n_metadata == 0, '}', &more);
-        if (!ok || !more) {
-            return ok;
+    json_mark(json, '{', "an object of strings");
+    while (json_next(json, header->n_metadata == 0, '}')) {
+        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
+        if (pairs) {
+            header->metadata = pairs;
+            Pair *pair = &pairs[header->n_metadata++];
+            pair->key = json_key(json);
+            pair->value = json_string(json);
         }
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs);
-        if (!pairs) {
-            return no_memory(error);
-        }
-        header->metadata = pairs;
-        Pair *pair = &pairs[header->n_metadata++];
-        ok = json_string(json, &pair->key) && json_mark(json, ':', "a colon") && json_string(json, &pair->value);
     }
-    return false;
-}
-
-// A list of up to `max` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
-{
-    bool more = true;
-    *n = 0;
-    for (bool ok = json_mark(json, '[', "a list of numbers"); ok;) {
-        ok = json_more(json, *n == 0, ']', &more);
-        if (!ok || !more) {
-            return ok;
-        }
-        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
-    }
-    return false;
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static bool parse_tensor(Json *json, Tensor *tensor)
+static void parse_tensor(Tensor *tensor, Json *json)
 {
-    uint64_t offsets[2], n_offsets = 0;
-    bool more = true, has_shape = false;
-    if (!json_mark(json, '{', "an object")) {
-        return false;
-    }
-    for (bool first = true;; first = false) {
-        const char *key;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &key) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        bool ok = false;
+    uint64_t offsets[2] = {0};
+    bool has_shape = false, has_offsets = false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *key = json_key(json);
         if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            ok = json_string(json, &tensor->dtype);
+            tensor->dtype = json_string(json);
         } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            ok = has_shape = parse_list(json, tensor->shape, &tensor->n_dims, 8);
-        } else if (strcmp(key, "data_offsets") == 0 && !n_offsets) {
-            ok = parse_list(json, offsets, &n_offsets, 2) && (n_offsets == 2 || json_expect(json, "two offsets"));
+            tensor->n_dims = json_list(json, tensor->shape, 8);
+            has_shape = true;
+        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
+            has_offsets = json_list(json, offsets, 2) == 2;
+            if (!has_offsets) {
+                json_expect(json, "two offsets");
+            }
         } else {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
-        if (!ok) {
-            return false;
-        }
     }
-    if (!tensor->dtype || !has_shape || !n_offsets) {
-        return json_expect(json, "dtype, shape and data_offsets before this");
+    if (!tensor->dtype || !has_shape || !has_offsets) {
+        json_expect(json, "dtype, shape and data_offsets before this");
     }
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
-    return true;
 }
 
-static bool parse_header(Header *header, Json *json, Error *error)
+static void parse_header(Header *header, Json *json)
 {
-    bool more = true, has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {
-        return json_expect(json, "an object");
+    bool has_metadata = false;
+    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
+        json_expect(json, "an object");
     }
-    json->at++;
-    for (bool first = true;; first = false) {
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors), tensor = {0};
-        if (!tensors) {
-            return no_memory(error);
-        }
-        header->tensors = tensors;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &tensor.name) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        if (strcmp(tensor.name, "__metadata__") == 0) {
-            if (has_metadata || !parse_metadata(header, json, error)) {
-                return has_metadata ? json_expect(json, "no second __metadata__") : false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *name = json_key(json);
+        if (strcmp(name, "__metadata__") == 0) {
+            if (has_metadata) {
+                json_expect(json, "no second __metadata__");
             }
+            parse_metadata(header, json);
             has_metadata = true;
-        } else if (parse_tensor(json, &tensor)) {
-            header->tensors[header->n_tensors++] = tensor;
-        } else {
-            return false;
+            continue;
+        }
+        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
+        if (tensors) {
+            header->tensors = tensors;
+            Tensor *tensor = &tensors[header->n_tensors++];
+            *tensor = (Tensor){.name = name};
+            parse_tensor(tensor, json);
         }
     }
     json_space(json);
-    return json->at == json->end || json_expect(json, "the end of the header");
+    if (json->at < json->end) {
+        json_expect(json, "the end of the header");
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -1491,6 +1677,9 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
+    if (header->n_tensors == 0) {
+        return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    }
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1556,18 +1745,19 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     if (got != (ssize_t)length) {
         return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
-    Json json = {header->bytes, header->bytes + length, NULL};
-    if (!parse_header(header, &json, error)) {
-        return error->status ? false
-                             : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
-                                    (size_t)(json.at - header->bytes), json.expected);
+    Json json = {.at = header->bytes, .end = header->bytes + length};
+    parse_header(header, &json);
+    if (json.expected) {
+        return json.expected == NO_MEMORY ? no_memory(error)
+                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+                                                 (size_t)(json.wrong - header->bytes), json.expected);
     }
     if (header->n_metadata) {
         qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
     }
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
+            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
                         header->metadata[i].key);
         }
     }
@@ -1581,42 +1771,24 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     return true;
 }
 
-// The token of each code point, plus one; 0 where there is none. NULL: not enough memory.
-enum { N_CODES = 0x110000 };
-
-static uint32_t *token_table(const Tokenizer *tokenizer)
-{
-    uint32_t *token_of = calloc(N_CODES, sizeof *token_of);
-    for (size_t i = 0; token_of && i < tokenizer->BOS; i++) {
-        token_of[tokenizer->uchars[i]] = (uint32_t)i + 1;
-    }
-    return token_of;
-}
-
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
 static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
 {
     size_t n = strlen(vocab), used = 0;
-    tokenizer->uchars = malloc((n + 1) * sizeof *tokenizer->uchars);
-    if (!tokenizer->uchars) {
-        return no_memory(error);
+    if (!new_tokenizer(tokenizer, error)) {
+        return false;
     }
-    bool ok = n > 0;
     for (size_t i = 0; i < n; i += used) {
-        int32_t code = decode_utf8((const unsigned char *)vocab + i, n - i, &used);
-        tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
-        ok = ok && code != '\n' && code != '\r';
+        uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
+        if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
+            n = 0;
+            break;
+        }
+        tokenizer->uchars[tokenizer->BOS++] = code;
+        tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    uint32_t *token_of = token_table(tokenizer);
-    if (!token_of) {
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < tokenizer->BOS; i++) {
-        ok = ok && token_of[tokenizer->uchars[i]] == i + 1;
-    }
-    free(token_of);
-    return ok || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
+    return n > 0 || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
 }
 
 // An option's key in the metadata: n_embd, train.init_std.
@@ -1651,14 +1823,14 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
         if (options[i].stored == OF_MODEL && !value) {
             return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
         }
-        if (options[i].stored && !value) {
+        if (options[i].stored && options[i].stored != OF_RUN_LATER && !value) {
             note_missing(checkpoint, key);
         }
         if (value && !set_option(o, &options[i], value, error)) {
             return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
-    if (o->n_embd % o->n_head) {
+    if (o->config.n_embd % o->config.n_head) {
         return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
     }
     if (!vocab) {
@@ -1799,12 +1971,13 @@ static bool unpack_random(Random *random, const double *numbers)
     return ok;
 }
 
-// A model of the sizes that the options say, without memory as yet.
-static Model sized_model(const Options *o, size_t vocab_size)
+// A model of the sizes that the configuration says, without memory as yet.
+static Model sized_model(const Config *config, size_t vocab_size)
 {
-    return (Model){.n_layer = (size_t)o->n_layer, .n_embd = (size_t)o->n_embd, .n_head = (size_t)o->n_head,
-                   .head_dim = (size_t)(o->n_embd / o->n_head), .block_size = (size_t)o->block_size,
-                   .vocab_size = vocab_size, .activation = o->activation};
+    return (Model){.n_layer = (size_t)config->n_layer, .n_embd = (size_t)config->n_embd,
+                   .n_head = (size_t)config->n_head, .head_dim = (size_t)(config->n_embd / config->n_head),
+                   .block_size = (size_t)config->block_size, .vocab_size = vocab_size,
+                   .activation = config->activation};
 }
 
 // The model, its tokenizer and what else is stored, from an open file.
@@ -1817,13 +1990,11 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     }
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
-    double E = (double)o->n_embd, params = (2 * (double)tokenizer->vocab_size + (double)o->block_size) * E +
-                                           12 * (double)o->n_layer * E * E;
-    if (params * 4 > (double)data_size || 3 + 6 * o->n_layer > header->n_tensors) {
+    *model = sized_model(&o->config, tokenizer->vocab_size);
+    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
-    *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, longest, ATOMIC, error)) {
+    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
         return false;
     }
     model->steps_done = o->step;
@@ -1874,31 +2045,19 @@ static bool load_model(const char *path, size_t longest, Model *model, Tokenizer
     return ok;
 }
 
-// Replaces the code points of the first n documents by the tokens of a model.
-static bool encode_documents(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
+// The first n documents become tokens.
+static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
 {
-    uint32_t *token_of = token_table(tokenizer), unknown = 0;
-    if (!token_of) {
-        return no_memory(error);
-    }
-    size_t line = 0;
-    for (size_t i = 0; !line && i < n; i++) {
-        for (size_t k = 0; !line && k < all->docs[i].length; k++) {
-            uint32_t *token = &all->docs[i].tokens[k];
-            if (token_of[*token]) {
-                *token = token_of[*token] - 1;
-            } else {
-                line = all->docs[i].line;
-                unknown = *token;
-            }
+    for (size_t i = 0; i < n; i++) {
+        Document *doc = &all->docs[i];
+        size_t done = encode(tokenizer, doc->tokens, doc->length);
+        if (done < doc->length) {
+            char bytes[4];
+            uint32_t unknown = doc->tokens[done];
+            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+            return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
+                        length, bytes, length ? ", " : "", (unsigned)unknown);
         }
-    }
-    free(token_of);
-    if (line) {
-        char bytes[4];
-        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-        return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, line, length,
-                    bytes, length ? ", " : "", (unsigned)unknown);
     }
     return true;
 }
@@ -2128,16 +2287,6 @@ static void encode_number(double x, unsigned char bytes[8])
     encode_word(bits, bytes);
 }
 
-static bool all_finite(const double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
 // where it is.
 static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
@@ -2224,7 +2373,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
 
-struct Run {
+typedef struct {
     const Options *o;
     const Model *model;
     const Tokenizer *tokenizer;
@@ -2238,7 +2387,7 @@ struct Run {
     double smooth, weight;         // running mean of the loss, and how much of it is there
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
-};
+} Run;
 
 static double seconds(void)
 {
@@ -2283,14 +2432,14 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->steps - run->first;
+    uint64_t todo = run->o->config.steps - run->first;
     run->n_points = todo < POINTS ? (size_t)todo : POINTS;
     run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->steps - run->first));
+    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
     run->curve[i].sum += loss;
     run->curve[i].n++;
     run->smooth = 0.99 * run->smooth + 0.01 * loss;
@@ -2317,13 +2466,13 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     size_t columns = terminal_columns(), used = 0;
     double rate = (double)(done - run->first) / (now - run->began);
     char parts[4][64], left[32];
-    time_text((double)(o->steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->steps);
+    time_text((double)(o->config.steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->config.steps);
     snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
-        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->steps);
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->config.steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
     bool fits[4] = {false};
@@ -2338,7 +2487,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     at += sprintf(at, "\r");
     size_t cells = columns - used > 2 ? columns - used - 2 : 0;
     cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
-    size_t full = (size_t)((double)done / (double)o->steps * (double)cells);
+    size_t full = (size_t)((double)done / (double)o->config.steps * (double)cells);
     at += sprintf(at, "%s", cells && run->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
         at += sprintf(at, "%s%s", i == full && run->color ? "\033[0;2m" : "",
@@ -2403,7 +2552,7 @@ static void draw_curve(const Run *run, double took)
     }
     char title[96];
     snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->steps - run->first), took);
+             (unsigned long long)(run->o->config.steps - run->first), took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2425,7 +2574,7 @@ static void draw_curve(const Run *run, double took)
     }
     char first[32], last[32];
     snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->steps);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
@@ -2508,20 +2657,24 @@ static bool stopped(const Run *run, Error *error)
     return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
                 "%s%s%s%sinterrupted after step %llu of %llu; %s%s", !failed ? "" : failed == run->log ? o->log
                 : "standard output", failed ? ": " : "", failed ? strerror(failed->error) : "", failed ? "; " : "",
-                (unsigned long long)run->model->steps_done, (unsigned long long)o->steps,
+                (unsigned long long)run->model->steps_done, (unsigned long long)o->config.steps,
                 o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
 }
 
-static bool after_step(Run *run, uint64_t step, double loss, Error *error)
+static bool note_step(Run *run, uint64_t step, double loss, Error *error)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
+    if (!isfinite(loss)) {
+        return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
+                    (unsigned long long)done, isnan(loss) ? "not a number" : "infinite");
+    }
     if (run->lines) {
-        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->steps, loss,
+        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
     if (run->log) {
-        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(o, step));
+        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
@@ -2532,7 +2685,7 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
     if (interrupted || standard_output.error || (run->log && run->log->error)) {
         return save_run(run, error) && stopped(run, error);
     }
-    return !o->save_every || done % o->save_every || done == o->steps || save_run(run, error);
+    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
 }
 
 static bool is_file(const char *name, const struct stat *file)
@@ -2569,7 +2722,7 @@ static bool begin_run(Run *run, Error *error)
         size_t length;
         char *header = NULL;
         bool ok = find_target(&run->target, o->save, error) &&
-                  (header = new_header(&run->target, o, o->steps, run->model, run->tokenizer, 0, &length, error));
+                  (header = new_header(&run->target, o, o->config.steps, run->model, run->tokenizer, 0, &length, error));
         free(header);
         if (!ok) {
             return false;
@@ -2618,10 +2771,10 @@ typedef struct {
     double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
     double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
     double loss;                                 // of the model without this head
-} HeadView;
+} HeadStats;
 
 // The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
-static const Line *next_look(const Tape *tape, size_t *line)
+static const Line *next_attention(const Tape *tape, size_t *line)
 {
     while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) {
         ++*line;
@@ -2629,49 +2782,55 @@ static const Line *next_look(const Tape *tape, size_t *line)
     return *line < tape->n_lines ? &tape->lines[(*line)++] : NULL;
 }
 
-// The mean loss over the tokens of the first n documents, of which there are *n_tokens. Unless `views` is NULL, it
-// takes what each head looked at.
-static double mean_loss(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs,
-                        size_t *n_tokens, HeadView *views)
+// Adds up what each head looked at in the document that was just run.
+static void add_attention(const Model *model, HeadStats *stats)
 {
-    Tape *tape = &model->tape;
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
+    const Line *attention;
+    for (size_t k = 0; (attention = next_attention(&model->tape, &line)); k++) {
+        HeadStats *head = &stats[k % n_heads];
+        size_t query = k / n_heads;
+        for (size_t key = 0; key <= query; key++) {
+            double weight = attention->a[key];
+            double *share = key == query ? &head->self : key + 1 == query ? &head->previous
+                          : key == 0 ? &head->first : &head->elsewhere;
+            *share += weight;
+            head->entropy -= weight > 0 ? weight * log2(weight) : 0;
+        }
+    }
+}
+
+// The mean loss over the tokens of n documents, of which there are *n_tokens. Unless `stats` is NULL, it takes what
+// each head looked at.
+static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
+{
     double sum = 0;
-    size_t n_heads = model->n_layer * model->n_head;
     *n_tokens = 0;
-    tape->recording = views;
     for (size_t i = 0; i < n_docs; i++) {
-        tape_drop(tape);
-        size_t n = take_document(model, tokenizer, all->docs[i]);
-        sum += *document_loss(model, model->tokens, n) * (double)n;
+        tape_drop(&model->tape);
+        size_t n = take_document(model, &docs[i]);
+        double *loss = document_loss(model, n);
+        tape_compute(&model->tape);
+        sum += *loss * (double)n;
         *n_tokens += n;
-        const Line *look;
-        for (size_t line = tape->first_line, k = 0; views && (look = next_look(tape, &line)); k++) {
-            HeadView *view = &views[k % n_heads];
-            size_t query = k / n_heads;
-            for (size_t key = 0; key <= query; key++) {
-                double weight = look->a[key];
-                double *share = key == query ? &view->self : key + 1 == query ? &view->previous
-                              : key == 0 ? &view->first : &view->elsewhere;
-                *share += weight;
-                view->entropy -= weight > 0 ? weight * log2(weight) : 0;
-            }
+        if (stats) {
+            add_attention(model, stats);
         }
     }
     double tokens = (double)*n_tokens;
-    for (size_t k = 0; views && k < n_heads; k++) {
-        views[k].self /= tokens;
-        views[k].previous /= tokens;
-        views[k].first /= tokens;
-        views[k].elsewhere /= tokens;
-        views[k].entropy /= tokens;
+    for (size_t k = 0; stats && k < model->n_layer * model->n_head; k++) {
+        stats[k].self /= tokens;
+        stats[k].previous /= tokens;
+        stats[k].first /= tokens;
+        stats[k].elsewhere /= tokens;
+        stats[k].entropy /= tokens;
     }
     return sum / tokens;
 }
 
 // The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
 // the same as setting the slice to zero.
-static double loss_without(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs, size_t layer,
-                           size_t head, double *backup)
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
 {
     Matrix *wo = model->layers[layer].attn_wo;
     memcpy(backup, wo->data, wo->rows * wo->cols * sizeof *backup);
@@ -2679,21 +2838,21 @@ static double loss_without(Model *model, const Tokenizer *tokenizer, const Docum
         memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *backup);
     }
     size_t n_tokens;
-    double loss = mean_loss(model, tokenizer, all, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
     memcpy(wo->data, backup, wo->rows * wo->cols * sizeof *backup);
     return loss;
 }
 
 // The weights of the n positions that were just run, [position][layer][head] of them; false if one is not finite.
-static bool take_looks(const Model *model, size_t n, const double **weights)
+static bool collect_attention(const Model *model, size_t n, const double **weights)
 {
-    const Line *look;
-    size_t n_heads = model->n_layer * model->n_head;
-    for (size_t line = model->tape.first_line, k = 0; k < n_heads * n && (look = next_look(&model->tape, &line)); k++) {
-        weights[k] = look->a;
-        if (!all_finite(look->a, k / n_heads + 1)) {
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
+    for (size_t k = 0; k < n_heads * n; k++) {
+        const Line *attention = next_attention(&model->tape, &line);
+        if (!attention || !all_finite(attention->a, k / n_heads + 1)) {
             return false;
         }
+        weights[k] = attention->a;
     }
     return true;
 }
@@ -2886,19 +3045,19 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 }
 
 // One row a head; on a narrow screen, a few lines a head.
-static void say_views(const Model *model, const HeadView *views, double loss, Screen screen)
+static void say_stats(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 79;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
-        max = fmax(max, fabs(views[h].loss - loss));
+        max = fmax(max, fabs(stats[h].loss - loss));
     }
     if (wide) {
         say("layer head itself before  first elsewhere entropy loss without  change\n");
     }
     for (size_t h = 0; h < n_heads; h++) {
-        HeadView v = views[h];
+        HeadStats v = stats[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
         for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
@@ -2922,11 +3081,11 @@ static void say_views(const Model *model, const HeadView *views, double loss, Sc
 }
 
 // What stands out, in words, and only if the numbers carry it.
-static void say_findings(const Model *model, const HeadView *views, double loss, Screen screen)
+static void say_findings(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     bool any = false;
     for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
-        HeadView v = views[h];
+        HeadStats v = stats[h];
         double change = v.loss - loss;
         const struct { bool carried; const char *text; double figure; } findings[] = {
             {v.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * v.previous},
@@ -2952,37 +3111,65 @@ static void say_findings(const Model *model, const HeadView *views, double loss,
  * Commands.
  */
 
+// What a command works on: all of it, freed in one place.
+typedef struct Job {
+    Work work;
+    Options o;
+    const char *argv0;
+    Random rng;
+    Checkpoint checkpoint;
+    Run run;
+    bool numbered;                 // samples: those after training are, as in Python
+    const double **weights;        // heads: what each looked at in one word
+    HeadStats *stats;              // heads: what each does over a file
+    double *backup;                // heads: a matrix that is set to zero for a while
+} Job;
+
+static void free_job(Job *job)
+{
+    Work *w = &job->work;
+    free(w->prompt.tokens);
+    free(w->docs.docs);
+    free(w->docs.text);
+    free_tokenizer(&w->tokenizer);
+    free_model(&w->model);
+    free(job->weights);
+    free(job->stats);
+    free(job->backup);
+}
+
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
 // token before them they must fit the block.
 static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
-                      uint32_t **tokens, size_t *length, Error *error)
+                      Document *doc, Error *error)
 {
     size_t n = strlen(text), used = 0;
-    *length = 0;
-    *tokens = malloc((n + 1) * sizeof **tokens);
-    uint32_t *token_of = n ? token_table(tokenizer) : NULL;
-    if (!*tokens || (n && !token_of)) {
-        free(token_of);
+    *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
+    if (!doc->tokens) {
         return no_memory(error);
     }
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i += used) {
+    for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         if (code < 0) {
-            ok = fail(error, USAGE, "%s: not valid UTF-8", what);
-        } else if (!token_of[code]) {
-            ok = fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
-                      text + i);
-        } else {
-            (*tokens)[(*length)++] = token_of[code] - 1;
+            return fail(error, USAGE, "%s: not valid UTF-8", what);
         }
+        doc->tokens[doc->length] = (uint32_t)code;
+        if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
+            return fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
+                        text + i);
+        }
+        doc->length++;
     }
-    free(token_of);
-    if (ok && *length >= block_size) {
-        ok = fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
-                  block_size - 1);
-    }
-    return ok;
+    return doc->length < block_size ||
+           fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
+                block_size - 1);
+}
+
+static bool read_prompt(Job *job, Error *error)
+{
+    Work *w = &job->work;
+    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt,
+                     error);
 }
 
 // A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
@@ -3016,228 +3203,227 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
             set_option(o, &options[i], theirs, error);           // which was checked when the file was read
         }
     }
-    return o->steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
-                                       (unsigned long long)o->steps, o->resume, (unsigned long long)o->step);
+    return o->config.steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
+                                       (unsigned long long)o->config.steps, o->resume, (unsigned long long)o->step);
 }
 
-// A new model, or the one to go on with, and the documents as its tokens. What is random comes in the order of the
-// Python program: the documents' order, then the parameters.
-static bool prepare(Options *o, Documents *all, Tokenizer *tokenizer, Model *model, Random *random, Error *error)
+/* What the story asks for: from the command line, and from the files that it names. */
+
+static bool read_documents(Work *w, Error *error)
 {
-    Checkpoint checkpoint = {0};
-    uint64_t hash = o->save || o->resume ? fingerprint(all) : 0;
-    if (o->resume && (!load_model(o->resume, all->longest, model, tokenizer, &checkpoint, error) ||
-                      !resume_options(o, &checkpoint, error))) {
-        return false;
-    }
-    if (o->resume && o->fingerprint != hash) {
-        return fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume);
-    }
-    o->fingerprint = hash;
-    random_seed(random, o->seed);
-    shuffle(all, random);
-    if (o->resume) {
-        *random = checkpoint.random;
-        return encode_documents(all, all->n, tokenizer, data_name(o), error);
-    }
-    if (!tokenize(all, tokenizer)) {
-        return no_memory(error);
-    }
-    *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, all->longest, ATOMIC, error)) {
-        return false;
-    }
-    init_parameters(model, random, o->init_std, o->recipe == RECIPE_LESSON);
-    return true;
+    return load_documents(&w->job->o, w->job->argv0, &w->docs, error);
 }
 
-// The whole main job: documents, tokenizer, parameters, training, inference.
-static bool run_train(const Options *given, const char *argv0, Error *error)
+// The run to go on with, if there is one: its options hold, and its documents must be the same.
+static bool read_checkpoint(Work *w, Error *error)
 {
-    Options options_of_run = *given, *o = &options_of_run;
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Random random;
-    uint32_t *prompt = NULL;
-    size_t prompt_length = 0;
-
-    bool ok = read_documents(o, argv0, &all, error) && prepare(o, &all, &tokenizer, &model, &random, error) &&
-              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
-                        &prompt_length, error);
-    if (ok) {
-        watch(&model, &tokenizer);
-        Run run = {.o = o, .model = &model, .tokenizer = &tokenizer, .random = &random};
-        ok = begin_run(&run, error);
-        if (ok) {
-            say("num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size, model.num_params);
-        }
-        ok = ok && train(&model, &tokenizer, &all, o, &run, error) &&
-             (all_finite(model.params, model.num_params) || fail(error, FAILED, "a parameter is no longer finite"));
-        ok = end_run(&run, ok, error);
+    Job *job = w->job;
+    Options *o = &job->o;
+    uint64_t hash = o->save || o->resume ? fingerprint(&w->docs) : 0;
+    job->checkpoint.resuming = w->resumed = o->resume;
+    if (!o->resume) {
+        o->fingerprint = hash;
+        return new_tokenizer(&w->tokenizer, error);
     }
-    if (ok) {
-        say("\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
-    }
-    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, true, error);
+    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint, error) &&
+           resume_options(o, &job->checkpoint, error) &&
+           (o->fingerprint == hash ||
+            fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume));
+}
 
-    free(prompt);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
+static bool encode_documents(Work *w, size_t n, Error *error)
+{
+    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
+}
+
+static bool encode_all(Work *w, Error *error)
+{
+    return encode_documents(w, w->docs.n, error);
+}
+
+static bool new_parameters(Work *w, Error *error)
+{
+    w->model = sized_model(w->config, w->tokenizer.vocab_size);
+    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
+}
+
+static bool begin_training(Work *w, Error *error)
+{
+    Job *job = w->job;
+    if (w->resumed) {
+        job->rng = job->checkpoint.random;
+    }
+    watch(&w->model, &w->tokenizer);
+    job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    job->numbered = true;
+    return read_prompt(job, error) && begin_run(&job->run, error);
+}
+
+static bool after_step(Work *w, uint64_t step, double loss, Error *error)
+{
+    return note_step(&w->job->run, step, loss, error);
+}
+
+static bool end_training(Work *w, bool ok, Error *error)
+{
+    ok = ok && (all_finite(w->model.params, w->model.num_params) ||
+                fail(error, FAILED, "a parameter is no longer finite"));
+    ok = end_run(&w->job->run, ok, error);
+    if (ok) {
+        say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    }
     return ok;
+}
+
+static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
+{
+    if (w->job->numbered) {
+        say("sample %2" PRIu64 ": ", i + 1);
+    }
+    say_tokens(w->tokenizer.uchars, w->model.tokens, length);
+    return said(error);
+}
+
+/* The commands. */
+
+// The whole main job.
+static bool run_train(Job *job, Error *error)
+{
+    return microgpt(&job->work, error);
+}
+
+// The model file that the command line names, for documents of up to `longest` characters.
+static bool load(Job *job, size_t longest, Error *error)
+{
+    Work *w = &job->work;
+    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint, error);
 }
 
 // Samples alone, from a model file. Where the file tells how training's random numbers stood at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
-static bool run_sample(const Options *o, const char *argv0, Error *error)
+static bool run_sample(Job *job, Error *error)
 {
-    (void)argv0;
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    Random random;
-    uint32_t *prompt = NULL;
-    size_t prompt_length = 0;
-
-    bool ok = load_model(o->arguments[0], 0, &model, &tokenizer, &checkpoint, error) &&
-              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
-                        &prompt_length, error);
-    random_seed(&random, o->seed);
-    if (checkpoint.has_random && (!was_given(o, FIELD(seed)) || o->seed == checkpoint.options.seed)) {
-        random = checkpoint.random;
+    const Checkpoint *checkpoint = &job->checkpoint;
+    uint64_t seed = job->o.config.seed;
+    if (!load(job, 0, error) || !read_prompt(job, error)) {
+        return false;
     }
-    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, false, error);
+    random_seed(&job->rng, seed);
+    if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
+        job->rng = checkpoint->random;
+    }
+    return infer(&job->work, error);
+}
 
-    free(prompt);
-    free(tokenizer.uchars);
-    free_model(&model);
-    return ok;
+// The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
+static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
+{
+    Work *w = &job->work;
+    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) {
+        return false;
+    }
+    uint64_t docs = job->o.docs ? job->o.docs : most;
+    *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
+    return encode_documents(w, *n, error);
 }
 
 // How surprised a saved model is by documents, token by token.
-static bool run_eval(const Options *o, const char *argv0, Error *error)
+static bool run_eval(Job *job, Error *error)
 {
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    bool ok = read_documents(o, argv0, &all, error) &&
-              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
-    size_t n_docs = o->docs && o->docs < all.n ? (size_t)o->docs : all.n, n_tokens = 0;
-    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
-    double loss = ok ? mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, NULL) : 0;
-    ok = ok && (isfinite(exp(loss)) || fail(error, FAILED, "%s: the %s is not finite", o->arguments[0],
-                                            isfinite(loss) ? "perplexity" : "loss"));
-    if (ok) {
-        say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
-            loss / log(2), exp(loss));
+    Work *w = &job->work;
+    size_t n_docs = 0, n_tokens = 0;
+    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) {
+        return false;
     }
-
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
-    return ok;
+    double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
+    if (!isfinite(exp(loss))) {
+        return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
+                    isfinite(loss) ? "perplexity" : "loss");
+    }
+    say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
+        loss / log(2), exp(loss));
+    return true;
 }
 
 // `heads MODEL WORD`: the maps of one word.
-static bool show_word(const Options *o, Error *error)
+static bool show_word(Job *job, Error *error)
 {
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    uint32_t *word = NULL;
-    size_t length = 0;
-    const double **weights = NULL;
-    const char *text = o->arguments[1];
-    bool ok = load_model(o->arguments[0], strlen(text), &model, &tokenizer, &checkpoint, error) &&
-              read_text("the word", text, &tokenizer, model.block_size, &word, &length, error);
-    if (ok) {
-        size_t n = length + 1;
-        model.tape.atomic = false;                       // heads are read off whole lines, in every build
-        take_document(&model, &tokenizer, (Document){.tokens = word, .length = length});
-        new_cache(&model, n);
-        for (size_t pos_id = 0; pos_id < n; pos_id++) {
-            gpt(&model, model.tokens[pos_id], pos_id, model.keys, model.values);
-        }
-        weights = malloc(model.n_layer * model.n_head * n * sizeof *weights);
-        ok = weights || no_memory(error);
-        ok = ok && (take_looks(&model, n, weights) ||
-                    fail(error, FAILED, "%s: the attention is not finite", o->arguments[0]));
-        if (ok && o->tsv) {
-            say_map_values(&model, weights, n);
-        } else if (ok) {
-            draw_maps(&model, &tokenizer, weights, n, screen_of_output());
-        }
+    const char *text = job->o.arguments[1];
+    Work *w = &job->work;
+    Model *model = &w->model;
+    if (!load(job, strlen(text), error) ||
+        !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt, error)) {
+        return false;
     }
-    free(weights);
-    free(word);
-    free(tokenizer.uchars);
-    free_model(&model);
-    return ok;
+    model->tape.atomic = false;                          // heads are read off whole lines, in every build
+    size_t n = take_document(model, &w->prompt);
+    document_loss(model, n);
+    tape_compute(&model->tape);
+    job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
+    if (!job->weights) {
+        return no_memory(error);
+    }
+    if (!collect_attention(model, n, job->weights)) {
+        return fail(error, FAILED, "%s: the attention is not finite", job->o.arguments[0]);
+    }
+    if (job->o.tsv) {
+        say_map_values(model, job->weights, n);
+    } else {
+        draw_maps(model, &w->tokenizer, job->weights, n, screen_of_output());
+    }
+    return true;
 }
 
 // `heads MODEL`: what every head does over a file of documents.
-static bool show_heads(const Options *o, const char *argv0, Error *error)
+static bool show_heads(Job *job, Error *error)
 {
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    HeadView *views = NULL;
-    double *backup = NULL, loss = 0;
-    size_t n_heads = 0, n_tokens = 0;
-    bool ok = read_documents(o, argv0, &all, error) &&
-              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
-    size_t n_docs = o->docs ? (size_t)o->docs : 1000;
-    n_docs = n_docs < all.n ? n_docs : all.n;
-    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
-    if (ok) {
-        n_heads = model.n_layer * model.n_head;
-        views = calloc(n_heads, sizeof *views);
-        backup = malloc(model.n_embd * model.n_embd * sizeof *backup);
-        ok = (views && backup) || no_memory(error);
+    Work *w = &job->work;
+    Model *model = &w->model;
+    size_t n_docs = 0, n_tokens = 0;
+    if (!load_with_documents(job, 1000, &n_docs, error)) {
+        return false;
     }
-    if (ok) {
-        model.tape.atomic = false;                       // heads are read off whole lines, in every build
-        loss = mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, views);
-        ok = isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]);
-        for (size_t h = 0; ok && h < n_heads; h++) {
-            size_t layer = h / model.n_head, head = h % model.n_head;
-            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, layer, head, backup);
-            ok = isfinite(views[h].loss) || fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite",
-                                                 o->arguments[0], layer, head);
+    size_t n_heads = model->n_layer * model->n_head;
+    HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
+    job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
+    if (!stats || !job->backup) {
+        return no_memory(error);
+    }
+    model->tape.atomic = false;                          // heads are read off whole lines, in every build
+    double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
+    if (!isfinite(loss)) {
+        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
+    }
+    for (size_t h = 0; h < n_heads; h++) {
+        size_t layer = h / model->n_head, head = h % model->n_head;
+        stats[h].loss = loss_without(model, w->docs.docs, n_docs, layer, head, job->backup);
+        if (!isfinite(stats[h].loss)) {
+            return fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0],
+                        layer, head);
         }
     }
-    if (ok && o->tsv) {
+    if (job->o.tsv) {
         say("layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
         for (size_t h = 0; h < n_heads; h++) {
-            HeadView v = views[h];
-            say("%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model.n_head,
-                h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
+            HeadStats s = stats[h];
+            say("%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model->n_head,
+                h % model->n_head, s.self, s.previous, s.first, s.elsewhere, s.entropy, loss, s.loss);
         }
-    } else if (ok) {
+    } else {
         Screen screen = screen_of_output();
-        say_views(&model, views, loss, screen);
-        say_findings(&model, views, loss, screen);
+        say_stats(model, stats, loss, screen);
+        say_findings(model, stats, loss, screen);
     }
-    free(views);
-    free(backup);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
-    return ok;
+    return true;
 }
 
-static bool run_heads(const Options *o, const char *argv0, Error *error)
+static bool run_heads(Job *job, Error *error)
 {
-    if (o->n_arguments == 2 && (o->data || o->docs)) {
+    bool word = job->o.n_arguments == 2;
+    if (word && (job->o.data || job->o.docs)) {
         return fail(error, USAGE, "--data and --docs go with heads MODEL, not with a word");
     }
-    return o->n_arguments == 2 ? show_word(o, error) : show_heads(o, argv0, error);
+    return word ? show_word(job, error) : show_heads(job, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -3247,7 +3433,7 @@ typedef struct Command {
     const char *name, *arguments, *summary;
     unsigned bit;                  // marks its options in the table of options
     size_t min, max;               // how many arguments it takes
-    bool (*run)(const Options *o, const char *argv0, Error *error);
+    bool (*run)(Job *job, Error *error);
 } Command;
 
 static const Command commands[] = {
@@ -3360,15 +3546,15 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (o->n_arguments < command->min) {
         return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
-    if (o->temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
-        o->temperature = 0;
+    if (o->config.temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
+        o->config.temperature = 0;
     }
     if (o->save_every && !o->save) {
         return fail(error, USAGE, "--save-every: needs --save FILE, too");
     }
-    if (o->n_embd % o->n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->n_embd,
-                    (unsigned long long)o->n_head);
+    if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
+        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
+                    (unsigned long long)o->config.n_head);
     }
     return true;
 }
@@ -3484,8 +3670,8 @@ static void print_manual(void)
 #ifndef MICROGPT_NO_MAIN
 int main(int argc, char **argv)
 {
+    static Job job;                                      // too large for small stacks
     static Error error;
-    Options o;
     for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
         if (fcntl(fd, F_GETFD) < 0) {
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -3494,18 +3680,22 @@ int main(int argc, char **argv)
     ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
     signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
-    bool ok = parse_command_line(&o, argc, argv, &error);
-    if (ok && o.manual) {
+    Options *o = &job.o;
+    bool ok = parse_command_line(o, argc, argv, &error);
+    job.argv0 = argv[0];
+    job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
+    if (ok && o->manual) {
         print_manual();
-    } else if (ok && o.help) {
-        print_help(o.command);
-    } else if (ok && o.version) {
+    } else if (ok && o->help) {
+        print_help(o->command);
+    } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);
     } else if (ok) {
-        if (o.command->bit == TRAIN) {
+        if (o->command->bit == TRAIN) {
             handle_signals();
         }
-        ok = o.command->run(&o, argv[0], &error);
+        ok = o->command->run(&job, &error);
+        free_job(&job);
     }
     flush(&standard_output);
     if ((!ok || !said(&error)) && *error.text) {
