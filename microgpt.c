@@ -571,6 +571,11 @@ static void set_error(Error *error, int status, const char *format, ...)
 
 static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
 
+// A word beside the result, on standard error. --quiet silences it.
+static Error remark;
+#define note(o, ...) \
+    (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
+
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
 // so it is enough to ask for it now and then.
@@ -694,7 +699,7 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    bool quiet, tsv, help, version, manual;
+    bool new, quiet, tsv, help, version, manual;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -962,7 +967,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8" : "a zero byte: this is not a text file");
+                        code ? "not valid UTF-8; if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 makes it so"
+                             : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
             if (start < end || !is_space((uint32_t)code)) {
@@ -1001,15 +1007,20 @@ static void program_folder(const char *argv0, char *folder, size_t room)
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
 
+#ifndef DATADIR
+#define DATADIR "data"             // an installed program is told where its names are
+#endif
+
 // The shipped names: in data/ beside the program, or where `make install` puts them.
 static int open_shipped_names(const char *argv0, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
+    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt", DATADIR "/names.txt"};
     int file = -1;
-    for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
-        snprintf(name, room, "%s%s", folder, places[i]);
+    errno = ENOENT;
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < 3 && errno == ENOENT; i++) {
+        snprintf(name, room, "%s%s", i < 2 ? folder : "", places[i]);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -1034,7 +1045,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     }
     if (file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
+                    o->data ? "" : "; to train on other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
@@ -1077,6 +1089,24 @@ static bool fits_memory(double bytes)
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
 }
 
+// Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
+static bool too_large(const Model *model, double bytes, double cache, double step, Error *error)
+{
+    double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
+    const struct { double bytes; const char *what; } parts[] = {
+        {row * 12 * E * (double)model->n_layer, "the layers: --n-embd, --n-layer"},
+        {row * 2 * (double)model->vocab_size, "the different characters: --n-embd"},
+        {row * (double)model->block_size + cache, "the block: --block-size"},
+        {step, "the documents of a step: --batch, --block-size"},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
+        most = parts[i].bytes > parts[most].bytes ? i : most;
+    }
+    return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
+                least_parameters(model), bytes / 1e9, parts[most].what);
+}
+
 // Puts the parameters on the tape, which was just made.
 static void place_parameters(Model *model, bool atomic)
 {
@@ -1110,10 +1140,9 @@ static PositionCost count_position(Model *model, size_t positions)
 // `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
 {
-    double least = least_parameters(model);
-    if (!fits_memory(4 * sizeof(double) * least)) {
-        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", least,
-                    4 * sizeof(double) * least / 1e9);
+    double least = 4 * sizeof(double) * least_parameters(model);
+    if (!fits_memory(least)) {
+        return too_large(model, least, 0, 0, error);
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
@@ -1129,14 +1158,14 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     place_parameters(model, atomic);
     PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double values = params + fmax(lanes * (step.values + 1) + (double)batch * step.cache, sampling.cache + sampling.values);
+    double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
+    double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
-    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
-                   params * 2 * sizeof(double);
+    double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
+    double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
-        return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
-                    bytes / 1e9);
+        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables, error);
     }
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
@@ -1206,6 +1235,8 @@ typedef struct {
 static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0, "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1215,6 +1246,8 @@ static const Option options[] = {
      "sets the defaults of the other options"},
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
+    {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
+     "documents, the last after the shuffle, to measure the loss on instead of training on them"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
@@ -1245,7 +1278,7 @@ static const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
     {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
@@ -1301,12 +1334,14 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         return true;
     }
     case NUMBER: {
-        unsigned long long n = strtoull(value, &end, 10);
-        if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
+        bool negative = *value == '-';
+        const char *digits = value + negative;
+        unsigned long long n = strtoull(digits, &end, 10);
+        if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
         unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
-        if (errno == ERANGE || (double)n < option->min || n > max) {
+        if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
@@ -2372,6 +2407,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
+#define LAST_STEPS 100             // whose mean loss is told at the end
 
 typedef struct {
     const Options *o;
@@ -2385,6 +2421,7 @@ typedef struct {
     uint64_t first;                // steps that were done when the run began
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 } Run;
@@ -2396,16 +2433,16 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap; with room for a ^C behind them, if there is any.
+// Columns of the terminal that can be written without a wrap.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col > 12 ? size.ws_col - 3u : size.ws_col - 1u;
+        return size.ws_col - 1u;
     }
 #endif
-    return 77;
+    return 79;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2442,6 +2479,10 @@ static void add_to_curve(Run *run, uint64_t step, double loss)
     size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
     run->curve[i].sum += loss;
     run->curve[i].n++;
+    if (run->o->config.steps - step <= LAST_STEPS) {
+        run->last_sum += loss;
+        run->last_n++;
+    }
     run->smooth = 0.99 * run->smooth + 0.01 * loss;
     run->weight = 0.99 * run->weight + 0.01;
 }
@@ -2460,6 +2501,7 @@ static void time_text(double s, char *text, size_t room)
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
+// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next one is drawn over all of it.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
@@ -2499,7 +2541,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
             at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
         }
     }
-    at += sprintf(at, "\033[K");
+    at += sprintf(at, "\033[J\r");
     fwrite(text, 1, (size_t)(at - text), stderr);
 }
 
@@ -2743,7 +2785,7 @@ static bool begin_run(Run *run, Error *error)
 static bool end_run(Run *run, bool ok, Error *error)
 {
     if (run->bar) {
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[J", stderr);
     }
     double took = seconds() - run->began;
     ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
@@ -2758,6 +2800,7 @@ static bool end_run(Run *run, bool ok, Error *error)
     }
     if (run->bar && ok) {
         draw_curve(run, took);
+        fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
     free_target(&run->target);
     return ok;
@@ -3048,24 +3091,24 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 static void say_stats(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool wide = screen.width >= 79;
+    bool wide = screen.width >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
         max = fmax(max, fabs(stats[h].loss - loss));
     }
     if (wide) {
-        say("layer head itself before  first elsewhere entropy loss without  change\n");
+        say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     }
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
-        for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
+        for (int i = 0; max > 0 && i < (int)(7 * fabs(change) / max + 0.5); i++) {
             strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
-                                         : "layer %zu head %zu: itself %.1f%%, before %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+                                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
+                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
                  100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
         if (wide) {
@@ -3120,6 +3163,9 @@ typedef struct Job {
     Checkpoint checkpoint;
     Run run;
     bool numbered;                 // samples: those after training are, as in Python
+    uint64_t *known;               // samples: what they are compared with, [room] of hashes
+    size_t room;                   // a power of two
+    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
     double *backup;                // heads: a matrix that is set to zero for a while
@@ -3133,6 +3179,7 @@ static void free_job(Job *job)
     free(w->docs.text);
     free_tokenizer(&w->tokenizer);
     free_model(&w->model);
+    free(job->known);
     free(job->weights);
     free(job->stats);
     free(job->backup);
@@ -3172,17 +3219,54 @@ static bool read_prompt(Job *job, Error *error)
                      error);
 }
 
-// A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
+// Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
+static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
+{
+    hash = (hash ^ n) * FNV_PRIME;
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
+    }
+    return hash;
+}
+
+// A number that documents which differ do not share.
 static uint64_t fingerprint(const Documents *all)
 {
     uint64_t hash = FNV_START;
     for (size_t i = 0; i < all->n; i++) {
-        hash = (hash ^ all->docs[i].length) * FNV_PRIME;
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            hash = (hash ^ all->docs[i].tokens[k]) * FNV_PRIME;
-        }
+        hash = hash_text(hash, all->docs[i].tokens, all->docs[i].length, NULL);
     }
     return hash;
+}
+
+// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
+static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
+{
+    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
+    hash += !hash;                                       // 0 is a free place
+    for (size_t i = (size_t)hash;; i++) {
+        place = &job->known[i & (job->room - 1)];
+        if (!*place || *place == hash) {
+            break;
+        }
+    }
+    bool was = *place;
+    *place = was || add ? hash : 0;
+    return was;
+}
+
+// The first n documents are known, and there is room for more texts.
+static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
+{
+    for (job->room = 2; (double)job->room < 2 * ((double)n + more) && job->room <= SIZE_MAX / 32;) {
+        job->room *= 2;
+    }
+    job->known = (double)job->room > (double)n + more ? calloc(job->room, sizeof *job->known) : NULL;
+    for (size_t i = 0; job->known && i < n; i++) {
+        const Document *doc = &job->work.docs.docs[i];
+        is_known(job, doc->tokens, doc->length, uchars, true);
+    }
+    return job->known || no_memory(error);
 }
 
 // The options of a resumed run: those that the file stores, except where another value is given and may be.
@@ -3247,16 +3331,45 @@ static bool new_parameters(Work *w, Error *error)
     return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
 }
 
+// What people may want to know of the first n documents, once nothing is wrong any more.
+static void note_documents(const Work *w, size_t n)
+{
+    const Options *o = &w->job->o;
+    size_t n_cut = 0, longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = w->docs.docs[i].length;
+        n_cut += length >= w->model.block_size;
+        longest = length > longest ? length : longest;
+    }
+    if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
+        note(o, "%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
+             data_name(o));
+    }
+    if (n_cut) {
+        note(o, "%s: %zu of %zu documents are cut to the block of %zu; training with a larger --block-size keeps more, "
+             "with %zu all", data_name(o), n_cut, n, w->model.block_size, longest + 1);
+    }
+}
+
 static bool begin_training(Work *w, Error *error)
 {
     Job *job = w->job;
+    uint64_t holdout = w->config->holdout;
+    if (holdout >= w->docs.n) {
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout,
+                    w->docs.n);
+    }
     if (w->resumed) {
         job->rng = job->checkpoint.random;
     }
     watch(&w->model, &w->tokenizer);
     job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
     job->numbered = true;
-    return read_prompt(job, error) && begin_run(&job->run, error);
+    if (!read_prompt(job, error) || !begin_run(&job->run, error)) {
+        return false;
+    }
+    note_documents(w, w->docs.n);
+    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
 }
 
 static bool after_step(Work *w, uint64_t step, double loss, Error *error)
@@ -3268,16 +3381,42 @@ static bool end_training(Work *w, bool ok, Error *error)
 {
     ok = ok && (all_finite(w->model.params, w->model.num_params) ||
                 fail(error, FAILED, "a parameter is no longer finite"));
-    ok = end_run(&w->job->run, ok, error);
-    if (ok) {
-        say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    const Options *o = &w->job->o;
+    bool lesson = o->recipe == RECIPE_LESSON;
+    size_t holdout = (size_t)w->config->holdout, n_tokens;
+    if (!end_run(&w->job->run, ok, error)) {
+        return false;
     }
-    return ok;
+    if (holdout) {
+        double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
+        if (!isfinite(loss)) {
+            return fail(error, FAILED, "the loss of the documents held out is not finite");
+        }
+        say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
+    }
+    if (!o->quiet || o->config.samples) {
+        say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
+    }
+    return true;
 }
 
+#define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
+
+// With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
-    if (w->job->numbered) {
+    Job *job = w->job;
+    bool known = job->o.new && !length;                  // a sample without a character is no name
+    known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
+    job->n_known += known;
+    job->in_a_row = known ? job->in_a_row + 1 : 0;
+    if (known && job->o.new) {
+        uint64_t wanted = ++job->o.config.samples - job->n_known;
+        return job->in_a_row < MAX_TRIES ||
+               fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
+                    "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+    }
+    if (job->numbered) {
         say("sample %2" PRIu64 ": ", i + 1);
     }
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
@@ -3289,7 +3428,14 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 // The whole main job.
 static bool run_train(Job *job, Error *error)
 {
-    return microgpt(&job->work, error);
+    if (!microgpt(&job->work, error)) {
+        return false;
+    }
+    if (job->run.bar && job->o.config.samples) {
+        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+                job->o.config.samples);
+    }
+    return true;
 }
 
 // The model file that the command line names, for documents of up to `longest` characters.
@@ -3308,6 +3454,10 @@ static bool run_sample(Job *job, Error *error)
     if (!load(job, 0, error) || !read_prompt(job, error)) {
         return false;
     }
+    if (job->o.new && (!read_documents(&job->work, error) ||
+                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
+        return false;
+    }
     random_seed(&job->rng, seed);
     if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
         job->rng = checkpoint->random;
@@ -3324,7 +3474,11 @@ static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
     }
     uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    return encode_documents(w, *n, error);
+    if (!encode_documents(w, *n, error)) {
+        return false;
+    }
+    note_documents(w, *n);
+    return true;
 }
 
 // How surprised a saved model is by documents, token by token.
@@ -3444,11 +3598,37 @@ static const Command commands[] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
+// Whether a word is nearly a name: all but two characters or fewer, in one place, are the same.
+static bool nearly(const char *name, const char *word, size_t n)
+{
+    size_t length = strlen(name), same = 0, last = 0;
+    while (same < n && same < length && word[same] == name[same]) {
+        same++;
+    }
+    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
+        last++;
+    }
+    size_t longer = n > length ? n : length;
+    return longer - same - last <= 2 && 2 * (same + last) >= longer;
+}
+
+// An argument that nobody asked for, after this command or (NULL) instead of one. A file may be one to train on.
+static bool unexpected(const char *argument, const Command *command, Error *error)
+{
+    const char *problem = command ? "one argument too many" : "no such command";
+    if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
+        return fail(error, USAGE, "%s: %s; to train on it: --data %s", argument, problem, argument);
+    }
+    return fail(error, USAGE, "%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                command ? " " : "");
+}
+
 // The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
 static const Option *find_option(const Command *command, const char *argument, Error *error)
 {
     size_t length = strcspn(argument, "="), n_found = 0;
     const Option *found = NULL;
+    const char *near = NULL;
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
             if (options[i].name[length] == '\0') {
@@ -3457,10 +3637,15 @@ static const Option *find_option(const Command *command, const char *argument, E
             found = options[i].help ? &options[i] : found;
             n_found += options[i].help != NULL;
         }
+        if ((options[i].commands & command->bit) && options[i].help && nearly(options[i].name, argument, length)) {
+            near = options[i].name;
+        }
     }
     if (n_found != 1) {
-        set_error(error, USAGE, "--%.*s: %s; see microgpt %s --help", (int)length, argument,
-             n_found ? "the beginning of more than one option" : "no such option", command->name);
+        bool hint = near && !n_found;
+        set_error(error, USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
+                  n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
+                  hint ? near : "", hint ? "? See" : "see", command->name);
         return NULL;
     }
     return found;
@@ -3486,8 +3671,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
             if (o->n_arguments == o->command->max) {
-                return fail(error, USAGE, "%s: one argument too many; see microgpt %s --help", argument,
-                            o->command->name);
+                return unexpected(argument, o->command, error);
             }
             o->arguments[o->n_arguments++] = argument;
             continue;
@@ -3528,7 +3712,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
             i++;
         }
         if (i == N_COMMANDS) {
-            return fail(error, USAGE, "%s: no such command; see microgpt --help", argv[1]);
+            return unexpected(argv[1], NULL, error);
         }
         command = &commands[i];
         first = 2;
@@ -3551,6 +3735,9 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     }
     if (o->save_every && !o->save) {
         return fail(error, USAGE, "--save-every: needs --save FILE, too");
+    }
+    if (command->bit == SAMPLE && o->data && !o->new) {
+        return fail(error, USAGE, "--data: needs --new, too");
     }
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
         return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
