@@ -19,7 +19,7 @@ typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
 
 static void say(const char *format, ...);             // printf
-static bool finite_scores(const double *scores, size_t n, Error *error);
+static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
@@ -442,7 +442,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(scores, vocab_size, error)) {
+        if (!finite_scores(w, scores, error)) {
             return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
@@ -681,11 +681,6 @@ static bool all_finite(const double *a, size_t n)
         }
     }
     return true;
-}
-
-static bool finite_scores(const double *scores, size_t n, Error *error)
-{
-    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
 }
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
@@ -3165,6 +3160,7 @@ typedef struct Job {
     bool numbered;                 // samples: those after training are, as in Python
     uint64_t *known;               // samples: what they are compared with, [room] of hashes
     size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
     uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
@@ -3402,10 +3398,18 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
+static bool finite_scores(Work *w, const double *scores, Error *error)
+{
+    return all_finite(scores, w->model.vocab_size) ||
+           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                w->job->n_samples + 1);
+}
+
 // With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
     Job *job = w->job;
+    job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
     known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
     job->n_known += known;
