@@ -29,7 +29,7 @@ run: microgpt
 # The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
 DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 
-microgpt-debug: microgpt.c autograd.c autograd.h tests/views.c
+microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c
 	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
 
 # In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
@@ -47,7 +47,7 @@ debug: microgpt-debug
 tour: microgpt-debug
 	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
 	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
-	$(GDB) $$batch -x .tour.gdb --args ./microgpt-debug --quiet --samples 1
+	$(GDB) $$batch -x tests/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1
 
 # Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
 # their name. tests/README.md has more.

@@ -8,7 +8,7 @@ enum { MOST_ARGUMENTS = 64 };
 static void check_limits(const Options *o)
 {
     PROMISE(o->command >= commands && o->command < commands + N_COMMANDS);
-    PROMISE(o->n_arguments <= o->command->most);
+    PROMISE(o->n_arguments <= o->command->max);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *field = (const char *)o + options[i].offset;
         if (!(options[i].commands & o->command->bit)) {
@@ -16,12 +16,12 @@ static void check_limits(const Options *o)
         }
         if (options[i].kind == NUMBER) {
             uint64_t n = *(const uint64_t *)field;
-            PROMISE((double)n <= options[i].most);
-            PROMISE((double)n >= options[i].least || n == *(const uint64_t *)((const char *)&recipes[o->recipe] +
+            PROMISE((double)n <= options[i].max);
+            PROMISE((double)n >= options[i].min || n == *(const uint64_t *)((const char *)&recipes[o->recipe] +
                                                                              options[i].offset));
         } else if (options[i].kind == REAL) {
             double x = *(const double *)field;
-            PROMISE(isfinite(x) && x >= options[i].least && x <= options[i].most);
+            PROMISE(isfinite(x) && x >= options[i].min && x <= options[i].max);
         } else if (options[i].kind == NAME) {
             int at = *(const int *)field, n = 1;
             for (const char *c = options[i].argument; *c; c++) {

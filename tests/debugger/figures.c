@@ -1,12 +1,12 @@
 /* What a debugger should show in the first training step, computed by the fast engine: one line "KEY NUMBER" each.
  *
- *   debugger_figures FILE N_LAYER N_EMBD N_HEAD
+ *   figures FILE N_LAYER N_EMBD N_HEAD
  *
  * In the fast engine's tape one line is a whole vector, and the lines of a position come in a fixed order. So nothing
  * here rests on the atoms, or on how the views find their vectors.
  */
 #define MICROGPT_NO_MAIN
-#include "../microgpt.c"
+#include "../../microgpt.c"
 
 static void figures(const char *key, size_t layer, size_t position, const double *x, size_t n)
 {

@@ -1,21 +1,8 @@
 #!/bin/sh
 # The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, the
-# guided walk, and the editor's files. The numbers are compared with those of the fast engine (debugger_figures.c).
+# guided walk, and the editor's files. The numbers are compared with those of the fast engine (figures.c).
 
-if [ -r tests/lib.sh ]; then
-    . tests/lib.sh
-else
-    BUILD=${BUILD:-tests/build} CC=${CC:-cc} failures=0
-    WARN='-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion'
-    T=$(pwd)/$BUILD/test_debugger
-    rm -rf "$T"
-    mkdir -p "$T" || exit 1
-    ok() { echo "ok - $1"; }
-    skip() { echo "skip - $1: $2"; }
-    not_ok() { echo "not ok - $1: expected $2, saw $3"; failures=$((failures + 1)); }
-    same() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "'$2'" "'$3'"; fi; }
-    finish() { [ "$failures" -eq 0 ]; exit; }
-fi
+. tests/lib.sh
 unset MAKEFLAGS MFLAGS DEBUGINFOD_URLS
 
 # near WHAT EXPECTED SEEN: two lists of numbers, as long as each other and not empty, equal to within 1e-12.
@@ -118,9 +105,9 @@ ask()
     gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
 }
 
-$CC $WARN -Wno-unused-function -O2 -I. -o "$T/debugger_figures" tests/debugger_figures.c autograd.c -lm ||
-    { not_ok "debugger_figures.c compiles" "a program" "an error"; finish; }
-"$T/debugger_figures" data/names.txt 1 16 4 >"$T/figures"
+$CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c -lm ||
+    { not_ok "figures.c compiles" "a program" "an error"; finish; }
+"$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
 
 if [ "$have_gdb" ]; then
     ask '' <<'EOF'
@@ -363,7 +350,7 @@ EOF
     has "the views work while sampling: doc" "The sample so far" "$T/sampling"
 
     # More layers, other sizes, and the lesson's activation.
-    "$T/debugger_figures" data/names.txt 2 12 3 >"$T/figures"
+    "$T/figures_of_the_engine" data/names.txt 2 12 3 >"$T/figures"
     ask '--n-layer 2 --n-embd 12 --n-head 3' <<'EOF'
 begin
 tbreak adam
@@ -441,7 +428,7 @@ EOF
     same "make tour runs to its end" 0 $?
     same "with all stops" "$(seq 18)" "$(sed -n 's/^==== \([0-9]*\) of 18 ====$/\1/p' "$T/tour")"
     same "each with its line of the source" 18 "$(grep -A 2 '^==== ' "$T/tour" | grep -c '^[0-9][0-9]*.')"
-    "$T/debugger_figures" data/names.txt 1 16 4 >"$T/figures"
+    "$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
     last_loss=$(sed -n 's/^ *loss \([0-9.]*\)$/\1/p' "$T/tour" | tail -n 1)
     near "its last loss is the engine's" "$(figure loss)" "$last_loss"
     near "and the Python program's first" 3.487362926026387 "$last_loss"
@@ -489,7 +476,7 @@ elif ! lldb --no-lldbinit -b -o 'breakpoint set -n main' -o run -o 'expression 6
         grep -q '= 42'; then
     skip "the commands in lldb" "lldb cannot run a program here"
 else
-    "$T/debugger_figures" data/names.txt 1 16 4 >"$T/figures"
+    "$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
     lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n train_step' -o run \
         -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
         -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
