@@ -817,15 +817,15 @@ static void program_folder(const char *argv0, char *folder, size_t room)
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
 
-// The shipped names: in data/ beside the program, or where `make install` puts them.
-static int open_shipped_names(const char *argv0, char *name, size_t room)
+// A file that ships with the program: in data/ beside it, or where `make install` puts it. Its name goes to `name`.
+static int open_shipped(const char *argv0, const char *file_name, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
+    static const char *const places[] = {"data/", "../share/microgpt/"};
     int file = -1;
     for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
-        snprintf(name, room, "%s%s", folder, places[i]);
+        snprintf(name, room, "%s%s%s", folder, places[i], file_name);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -842,7 +842,7 @@ static bool read_documents(const Options *o, const char *argv0, Documents *all, 
     char name[4200];
     int file = -1;
     if (!o->data) {
-        file = open_shipped_names(argv0, name, sizeof name);
+        file = open_shipped(argv0, "names.txt", name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
@@ -943,7 +943,7 @@ enum { ATOMIC = false };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
@@ -1010,7 +1010,8 @@ static const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_KEPT, FIELD(log), 0, 0, "the CSV of its run: the page shows the loss curve"},
+    {"quiet", NULL, 'q', TRAIN | PAGE, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(version), 0, 0, "print the version and exit"},
     {"manual-page", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(manual), 0, 0, NULL},
@@ -2773,6 +2774,214 @@ static bool say_findings(const Model *model, const HeadView *views, double loss,
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Page: the model as one HTML file. All that it shows, it computes itself: data/page.html is the whole of it but for
+ * the model, which goes in at one place as JSON. Nothing in there can end the JSON, or the script that holds it.
+ */
+#define PAGE_PARAMS 1000000        // more of them would be a page of 32 MB, and a browser that no longer answers
+#define PAGE_POINTS 1000           // of the loss curve
+
+static void put_character(Output *out, uint32_t code)
+{
+    if (code > 0xffff) {                                 // JSON has 16 bits for an escape: two of them
+        put(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)), (unsigned)(0xdc00 + (code & 0x3ff)));
+    } else {
+        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
+        put(out, plain ? "%c" : "\\u%04x", (int)code);
+    }
+}
+
+// A text in UTF-8, as a string; a byte that is not UTF-8 becomes the character that stands for such bytes.
+static void put_string(Output *out, const char *text)
+{
+    size_t n = strlen(text), used = 1;
+    put(out, "\"");
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        used = code < 0 ? 1 : used;
+        put_character(out, code < 0 ? 0xfffd : (uint32_t)code);
+    }
+    put(out, "\"");
+}
+
+// Numbers as base64 of their little-endian bytes: three bytes are four characters, and = fills up the last four.
+static void put_numbers(Output *out, const char *name, const double *a, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    put(out, ",\n\"%s\":\"", name);
+    for (size_t i = 0; i < 8 * n; i += 3) {
+        size_t here = 8 * n - i < 3 ? 8 * n - i : 3;
+        uint32_t three = 0;
+        for (size_t k = i; k < i + here; k++) {
+            uint64_t bits;
+            memcpy(&bits, &a[k / 8], sizeof bits);
+            three |= (uint32_t)(bits >> 8 * (k % 8) & 0xff) << 8 * (2 - (k - i));
+        }
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], here > 1 ? digits[three >> 6 & 63] : '=',
+                        here > 2 ? digits[three & 63] : '='};
+        put_bytes(out, four, 4);
+    }
+    put(out, "\"");
+}
+
+// The losses in a log, one a step, into memory of the caller's.
+static bool read_losses(const char *name, double **losses, size_t *n, uint64_t *first, Error *error)
+{
+    static const char heading[] = "step,loss,lr\n";
+    unsigned char *text = NULL;
+    size_t length = 0, line = 2;
+    int file = open_file(name, O_RDONLY);
+    bool ok = file >= 0 ? read_all(file, &text, &length, error, name)
+                        : fail(error, FAILED, "%s: %s", name, strerror(errno));
+    if (ok && (length < sizeof heading || memcmp(text, heading, sizeof heading - 1) != 0)) {
+        ok = fail(error, FAILED, "%s: not a log of a run: %s", name,
+                  length == sizeof heading - 1 ? "no step in it" : "it does not begin with step,loss,lr");
+    }
+    char *at = ok ? (char *)text + sizeof heading - 1 : NULL, *newline;
+    while (ok && (newline = memchr(at, '\n', length - (size_t)(at - (char *)text)))) {
+        char *end = at;
+        uint64_t step = strtoull(at, &end, 10);
+        double loss = *end == ',' ? strtod(end + 1, &end) : NAN;
+        double *more = grown(*losses, *n, sizeof *more);
+        *losses = more ? more : *losses;
+        *first = *n ? *first : step;
+        ok = more ? (*end == ',' && end < newline && isfinite(loss) && step == *first + *n) ||
+                        fail(error, FAILED, "%s:%zu: not the next step's step,loss,lr", name, line)
+                  : no_memory(error);
+        if (ok) {
+            more[(*n)++] = loss;
+        }
+        at = newline + 1;
+        line++;
+    }
+    free(text);
+    if (file >= 0) {
+        close(file);
+    }
+    return ok;
+}
+
+// The curve of n losses, of which a page shows PAGE_POINTS at most: the least, the mean and the largest of each stretch.
+static void put_curve(Output *out, const double *losses, size_t n, uint64_t first)
+{
+    size_t points = n < PAGE_POINTS ? n : PAGE_POINTS;
+    put(out, ",\n\"log\":{\"first\":%llu,\"steps\":%zu,\"points\":[", (unsigned long long)first, n);
+    for (size_t i = 0; i < points; i++) {
+        size_t from = i * n / points, to = (i + 1) * n / points;
+        double low = losses[from], high = losses[from], sum = 0;
+        for (size_t k = from; k < to; k++) {
+            low = fmin(low, losses[k]);
+            high = fmax(high, losses[k]);
+            sum += losses[k];
+        }
+        put(out, "%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+    }
+    put(out, "]}");
+}
+
+// The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
+static void put_model(Output *out, const Options *o, const Model *model, const Tokenizer *tokenizer,
+                      const Checkpoint *checkpoint)
+{
+    const char *slash = strrchr(o->arguments[0], '/');
+    put(out, "{\"version\":\"%s\",\n\"file\":", VERSION);
+    put_string(out, slash ? slash + 1 : o->arguments[0]);
+    put(out, ",\n\"word\":");
+    if (o->n_arguments == 2) {
+        put_string(out, o->arguments[1]);
+    } else {
+        put(out, "null");
+    }
+    put(out, ",\n\"missing\":");
+    put_string(out, checkpoint->missing);
+    put(out, ",\n\"metadata\":{\"vocab\":\"");
+    for (size_t i = 0; i < tokenizer->BOS; i++) {
+        put_character(out, tokenizer->uchars[i]);
+    }
+    put(out, "\"");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].kept) {
+            char key[64], value[64];
+            metadata_key(&options[i], key, sizeof key);
+            option_text(&options[i], &checkpoint->options, value, sizeof value);
+            put(out, ",\"%s\":\"%s\"", key, value);
+        }
+    }
+    put(out, "},\n\"state_dict\":[");
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        const Matrix *w = &model->state_dict[i];
+        put(out, "%s{\"name\":\"%s\",\"rows\":%zu,\"cols\":%zu}", i ? "," : "", w->name, w->rows, w->cols);
+    }
+    put(out, "]");
+    put_numbers(out, "params", model->params, model->num_params);
+    put_numbers(out, "m", model->m, model->num_params);
+    put_numbers(out, "v", model->v, model->num_params);
+}
+
+// The page on standard output: the shipped one up to the mark, the model, and the rest.
+static bool say_page(const Options *o, const char *argv0, const Model *model, const Tokenizer *tokenizer,
+                     const Checkpoint *checkpoint, Error *error)
+{
+    static const char mark[] = "THE MODEL";
+    char name[4200];
+    unsigned char *page = NULL, *place = NULL;
+    size_t n = 0, n_losses = 0;
+    double *losses = NULL;
+    uint64_t first = 0;
+    int file = open_shipped(argv0, "page.html", name, sizeof name);
+    bool ok = file >= 0 ? read_all(file, &page, &n, error, name)
+                        : fail(error, FAILED, "%s: %s", name, strerror(errno));
+    for (size_t i = 0; ok && !place && i + sizeof mark <= n; i++) {
+        place = memcmp(page + i, mark, sizeof mark - 1) == 0 ? page + i : NULL;
+    }
+    ok = ok && (place || fail(error, FAILED, "%s: no place for the model in it", name));
+    ok = ok && (!o->log || read_losses(o->log, &losses, &n_losses, &first, error));
+    if (ok) {
+        Output *out = &standard_output;
+        put_bytes(out, page, (size_t)(place - page));
+        put_model(out, o, model, tokenizer, checkpoint);
+        if (n_losses) {
+            put_curve(out, losses, n_losses, first);
+        }
+        put(out, "}");
+        put_bytes(out, place + sizeof mark - 1, n - (size_t)(place - page) - (sizeof mark - 1));
+        ok = say_now(error);
+    }
+    free(page);
+    free(losses);
+    if (file >= 0) {
+        close(file);
+    }
+    return ok;
+}
+
+static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
+                      uint32_t **tokens, size_t *length, Error *error);
+
+static bool run_page(const Options *o, const char *argv0, Error *error)
+{
+    if (isatty(STDOUT_FILENO)) {
+        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
+                    o->arguments[0]);
+    }
+    Tokenizer tokenizer = {0};
+    Model model = {0};
+    Checkpoint checkpoint = {0};
+    uint32_t *word = NULL;
+    size_t length = 0;
+    bool ok = load_model(o->arguments[0], 0, &model, &tokenizer, &checkpoint, error) &&
+              (model.num_params <= PAGE_PARAMS ||
+               fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", o->arguments[0],
+                    model.num_params, PAGE_PARAMS)) &&
+              read_text("the word", o->n_arguments == 2 ? o->arguments[1] : "", &tokenizer, model.block_size, &word,
+                        &length, error) &&
+              say_page(o, argv0, &model, &tokenizer, &checkpoint, error);
+    free(word);
+    free(tokenizer.uchars);
+    free_model(&model);
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
@@ -3069,6 +3278,7 @@ static const Command commands[] = {
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2, run_heads},
+    {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2, run_page},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -3295,6 +3505,7 @@ static bool print_manual(Error *error)
         "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
         "microgpt eval names.safetensors \\-\\-data names.txt\n"
         "microgpt heads names.safetensors maria\n"
+        "microgpt page names.safetensors maria > names.html\n"
         ".EE\n");
 }
 
