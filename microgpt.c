@@ -2840,7 +2840,7 @@ static bool read_losses(const char *name, double **losses, size_t *n, uint64_t *
     while (ok && (newline = memchr(at, '\n', length - (size_t)(at - (char *)text)))) {
         char *end = at;
         uint64_t step = strtoull(at, &end, 10);
-        double loss = *end == ',' ? strtod(end + 1, &end) : NAN;
+        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
         double *more = grown(*losses, *n, sizeof *more);
         *losses = more ? more : *losses;
         *first = *n ? *first : step;
