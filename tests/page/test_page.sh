@@ -58,6 +58,19 @@ mkdir -p "$T/alone/data"
 echo "no place" >"$T/alone/data/page.html"
 fails 1 "*page.html: no place for the model in it" "$T/alone/microgpt" page "$T/names.safetensors"
 
+# Installed, and made by make.
+cp data/page.html "$T/alone/data/page.html"
+mkdir -p "$T/usr/bin" "$T/usr/share/microgpt"
+cp microgpt "$T/usr/bin/"
+cp data/page.html "$T/usr/share/microgpt/"
+"$T/usr/bin/microgpt" page "$T/names.safetensors" --log "$T/names.csv" >"$T/installed.html"
+same_file "the installed program writes the same page" "$page" "$T/installed.html"
+cp Makefile microgpt "$T/alone/"
+cp data/names.txt "$T/alone/data/"
+(cd "$T/alone" && make -s -o microgpt page) >"$T/make.log" 2>&1
+same "make page says how to open it" "microgpt.html is ready: double-click it, or open file://$T/alone/microgpt.html in a browser" "$(cat "$T/make.log")"
+same "make page: 20,000 steps, and their curve" '"steps":20000' "$(grep -o '"steps":20000' "$T/alone/microgpt.html")"
+
 # The statements of C on the page are those of microgpt.c.
 sed -n '/^function gpt/,/^const numbers_of/p' data/page.html | grep -o '"[^"]*;"' | sed 's/^"//; s/"$//' | sort -u >"$T/statements"
 same "statements on the page" yes "$([ "$(wc -l <"$T/statements")" -ge 20 ] && echo yes)"
