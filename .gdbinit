@@ -1,5 +1,5 @@
 # Commands for stepping through microgpt-debug: `make debug` reads this file. Each calls a function of
-# tests/views.c. POS is a position; without it, the one that gpt() was called for last.
+# tests/debugger/views.c. POS is a position; without it, the one that gpt() was called for last.
 
 set confirm off
 set pagination off

@@ -30,11 +30,11 @@ fails 1 "*names.safetensors: not a log of a run: *" microgpt page "$T/names.safe
 echo step,loss,lr >"$T/empty.csv"
 fails 1 "*empty.csv: not a log of a run: no step in it" microgpt page "$T/names.safetensors" --log "$T/empty.csv"
 printf 'step,loss,lr\n1,2.5,0.01\n3,2.5,0.01\n' >"$T/gap.csv"
-fails 1 "*gap.csv:3: not the next step's step,loss,lr" microgpt page "$T/names.safetensors" --log "$T/gap.csv"
+fails 1 "*gap.csv:3: not the step,loss,lr of the next step" microgpt page "$T/names.safetensors" --log "$T/gap.csv"
 for row in '1,nan,0.1' '1;2;3' 'x,2.5,0.1' '1,2.5' '1,,0.1'; do
     printf 'step,loss,lr\n%s\n1,1,1\n' "$row" >"$T/row.csv"
     what="a log with the row $row"
-    fails 1 "*row.csv:2: not the next step's step,loss,lr" microgpt page "$T/names.safetensors" --log "$T/row.csv"
+    fails 1 "*row.csv:2: not the step,loss,lr of the next step" microgpt page "$T/names.safetensors" --log "$T/row.csv"
 done
 if [ -w /dev/full ]; then
     full() { microgpt page "$T/names.safetensors" >/dev/full; }

@@ -1,0 +1,67 @@
+/* Any bytes as a file of documents: the reader takes them or says in one line why not; and what the tokenizer makes of
+ * them can be turned back into the text.
+ */
+#include "fuzz.h"
+
+static void check_documents(const Documents *all, size_t size)
+{
+    size_t longest = 0, total = 0;
+    PROMISE(all->n > 0 && all->n <= size);
+    for (size_t i = 0; i < all->n; i++) {
+        Document doc = all->docs[i];
+        PROMISE(doc.length > 0);
+        PROMISE(doc.tokens >= all->text && (size_t)(doc.tokens - all->text) + doc.length <= size);
+        PROMISE(!is_space(doc.tokens[0]) && !is_space(doc.tokens[doc.length - 1]));
+        for (size_t k = 0; k < doc.length; k++) {
+            char bytes[4];
+            size_t used = 0, length = encode_utf8(doc.tokens[k], bytes);
+            PROMISE(doc.tokens[k] != '\n' && doc.tokens[k] != '\r' && doc.tokens[k] != 0);
+            PROMISE(decode_utf8((const unsigned char *)bytes, length, &used) == (int32_t)doc.tokens[k]);
+            PROMISE(used == length);
+        }
+        longest = doc.length > longest ? doc.length : longest;
+        total += doc.length;
+    }
+    PROMISE(longest == all->longest);
+    PROMISE(total <= size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Error error = {0};
+    bool ok = split_documents(data, size, &all, &error, "input");
+    check_error(ok, &error);
+    if (ok) {
+        check_documents(&all, size);
+        uint32_t *codes = malloc((size + 1) * sizeof *codes);
+        PROMISE(codes);
+        size_t n = 0;
+        for (size_t i = 0; i < all.n; i++) {
+            memcpy(codes + n, all.docs[i].tokens, all.docs[i].length * sizeof *codes);
+            n += all.docs[i].length;
+        }
+        PROMISE(n == all.n_text);
+        if (new_tokenizer(&tokenizer, &error)) {
+            find_characters(&tokenizer, &all);
+            PROMISE(encode(&tokenizer, all.text, all.n_text) == all.n_text);
+            PROMISE(tokenizer.BOS > 0 && tokenizer.vocab_size == tokenizer.BOS + 1 && tokenizer.BOS <= n);
+            for (size_t i = 1; i < tokenizer.BOS; i++) {
+                PROMISE(tokenizer.uchars[i - 1] < tokenizer.uchars[i]);
+            }
+            n = 0;
+            for (size_t i = 0; i < all.n; i++) {
+                for (size_t k = 0; k < all.docs[i].length; k++, n++) {
+                    PROMISE(all.docs[i].tokens[k] < tokenizer.BOS);
+                    PROMISE(tokenizer.uchars[all.docs[i].tokens[k]] == codes[n]);
+                }
+            }
+        }
+        free(codes);
+    }
+    free_tokenizer(&tokenizer);
+    free(all.docs);
+    free(all.text);
+    return 0;
+}

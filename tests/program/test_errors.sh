@@ -1,0 +1,200 @@
+# What a user can get wrong: the exit status, one line on standard error that says what and where, and nothing else.
+. tests/lib.sh
+B=./microgpt
+file() { printf "$2" >"$T/$1"; }       # writes a file with the escapes of printf
+
+# Files.
+fails 1 "$T/none.txt: No such file or directory" $B --data "$T/none.txt"
+fails 1 ": No such file or directory" $B --data ''
+fails 1 "$T: Is a directory" $B --data "$T"
+fails 1 "$T/none/names.txt: No such file or directory" $B --data "$T/none/names.txt"
+file file.txt 'anna\n'
+fails 1 "$T/file.txt/names.txt: Not a directory" $B --data "$T/file.txt/names.txt"
+file empty.txt ''
+fails 1 "$T/empty.txt: no documents: the file is empty" $B --data "$T/empty.txt"
+file blank.txt '\n  \n\t\r\n\302\240\n\343\200\200'
+fails 1 "$T/blank.txt: no documents: every line is blank" $B --data "$T/blank.txt"
+file linefeed.txt '\n'
+fails 1 "$T/linefeed.txt: no documents: every line is blank" $B --data "$T/linefeed.txt"
+: | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
+want=1 pattern="standard input: no documents: the file is empty" fails_as_said "nothing on standard input" $?
+sh -c './microgpt --data - <&-' >"$T/stdout" 2>"$T/stderr"
+want=1 pattern="standard input: *" fails_as_said "standard input closed" $?
+long=$(printf '%0300d' 0)
+what="a name too long for the system" fails 1 "*: File name too long" $B --data "$T/$long"
+deep=$T/$(printf '%0200d/%0200d/%0200d/%0200d' 0 0 0 0)
+what="a long path: the reason is not cut off" fails 1 "*: No such file or directory" $B --data "$deep/$deep"
+what="a name with a line feed" fails 1 "*: No such file or directory" $B --data "$T/a
+b"
+what="a name with a character that deletes" fails 1 "*a?b: No such file or directory" $B --data "$T/a$(printf '\177')b"
+if as_somebody_else; then
+    echo anna >"$open/secret.txt"
+    chmod 000 "$open/secret.txt"
+    what="a file without permission" fails 1 "$open/secret.txt: Permission denied" \
+        $as "$open/microgpt" --data "$open/secret.txt"
+else
+    skip "a file without permission" "this is the superuser, who may read everything, and no one else can run the program"
+fi
+
+# The names gone from where the program stands.
+mkdir -p "$T/alone"
+cp microgpt "$T/alone/microgpt"
+what="the shipped names missing" fails 1 "$T/alone/*names.txt: No such file or directory" "$T/alone/microgpt"
+
+# What is not text, with the number of its line.
+utf8()
+{
+    file utf8.txt "$3"
+    what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8" $B --data "$T/utf8.txt"
+}
+utf8 "a lone byte" 1 '\377'
+utf8 "Latin-1, in the third line" 3 'anna\nemma\nzo\353\n'
+utf8 "a continuation without a beginning" 2 'anna\n\200\n'
+utf8 "overlong, two bytes" 2 'anna\n\300\257\n'
+utf8 "overlong, two bytes, the highest" 1 '\301\277'
+utf8 "overlong, three bytes" 1 '\340\237\277\n'
+utf8 "overlong, four bytes" 1 '\360\217\277\277\n'
+utf8 "an overlong zero" 1 'a\300\200b\n'
+utf8 "the first surrogate" 2 'anna\n\355\240\200\n'
+utf8 "the last surrogate" 2 'anna\n\355\277\277\n'
+utf8 "beyond U+10FFFF" 1 '\364\220\200\200\n'
+utf8 "five bytes" 1 '\370\210\200\200\200\n'
+utf8 "two bytes, cut by the end" 2 'anna\n\303'
+utf8 "three bytes, cut by the end" 2 'anna\n\342\202'
+utf8 "four bytes, cut by the end" 2 'anna\n\360\237\230'
+utf8 "four bytes, cut by a line feed" 1 '\360\237\230\nanna\n'
+utf8 "three bytes, cut by a letter" 1 '\342\202a\n'
+utf8 "behind CR LF, LF, CR" 4 'a\r\nb\nc\r\377\n'
+utf8 "behind blank lines" 5 '\n\n  \n\r\377'
+utf8 "in a line's end that would be cut off" 1 'anna  \240\n'
+file zero.txt 'anna\nem\000ma\n'
+fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
+what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt
+file utf16.txt '\377\376a\000n\000'
+fails 1 "$T/utf16.txt:1: not valid UTF-8" $B --data "$T/utf16.txt"
+printf 'anna\n\377\n' | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
+want=1 pattern="standard input:2: not valid UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
+for valid in '\364\217\277\277' '\355\237\277' '\356\200\200' '\360\220\200\200' '\340\240\200' '\302\200' '\177' '\001'; do
+    file valid.txt "a$valid"
+    same "valid UTF-8: $valid" "vocab size: 3" "$($B --data "$T/valid.txt" --steps 1 --samples 0 2>&1 | sed -n 2p)"
+done
+
+# Numbers that are none.
+for option in steps seed n-layer n-embd n-head block-size samples; do
+    for value in '' 10x -1 1e3 1.5 ' 5' '5 ' +5 0x10 ten '１'; do
+        what="--$option '$value'" fails 2 "--$option $value: not a whole number" $B --$option "$value"
+    done
+    fails 2 "--$option 99999999999999999999: out of range: *" $B --$option 99999999999999999999
+done
+for option in lr beta1 beta2 init-std temperature; do
+    for value in '' 1x nan inf -inf 0x1p3 1e . - + 1,5 ' 1' '1 ' 1e5e5 1.2.3 --1; do
+        what="--$option '$value'" fails 2 "--$option $value: not a number" $B --$option="$value"
+    done
+    for value in -1 -1e-300 1e301 1e999; do
+        what="--$option $value" fails 2 "--$option $value: out of range: 0 to *" $B --$option $value
+    done
+done
+
+# Numbers out of range: the nearest that is in it works, or fails for another reason.
+fails 2 "--seed 18446744073709551616: out of range: 0 to 18446744073709551615" $B --seed 18446744073709551616
+for option in n-layer n-embd n-head block-size; do
+    fails 2 "--$option 0: out of range: 1 to 1048576" $B --$option 0
+    fails 2 "--$option 1048577: out of range: 1 to 1048576" $B --$option 1048577
+done
+for option in steps samples; do
+    fails 2 "--$option 9007199254740994: out of range: 0 to 9007199254740992" $B --$option 9007199254740994
+done
+for option in beta1 beta2; do
+    fails 2 "--$option 1: out of range: 0 to 0.9999999999999999" $B --$option 1
+    check "--$option 0.9999999999999999" microgpt --$option 0.9999999999999999 --steps 2 --samples 0
+done
+check "--seed 18446744073709551615" microgpt --seed 18446744073709551615 --steps 1 --samples 0
+check "--seed 0" microgpt --seed 0 --steps 1 --samples 0
+
+# Sizes that go together, or not.
+fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10 --n-head 4
+fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10
+fails 2 "--n-embd 16 is not a multiple of --n-head 3" $B --n-head 3
+fails 2 "--n-embd 2 is not a multiple of --n-head 4" $B --n-embd=2 --recipe lesson
+fails 1 "not enough memory: a model of *" $B --n-embd 1048576 --n-head 1
+fails 1 "not enough memory: a model of *" $B --n-embd 1048576 --n-head 1048576 --n-layer 1048576 --block-size 1048576
+fails 1 "not enough memory: a model of *" $B --n-embd 65536 --n-head 1 --n-layer 1000
+case "$CFLAGS $LDFLAGS $MICROGPT_WRAPPER" in
+*sanitize* | *valgrind*) skip "no memory from the system" "sanitizers need much of it themselves" ;;
+*)
+    what="no memory from the system" fails 1 "not enough memory" sh -c 'ulimit -v 60000; ./microgpt --n-embd 512'
+    ;;
+esac
+
+# Names of options, recipes, commands.
+fails 2 "--stepz: no such option; see microgpt train --help" $B --stepz 5
+fails 2 "--stepz: no such option; *" $B --stepz=5
+fails 2 "--steps5: no such option; *" $B --steps5
+fails 2 "--STEPS: no such option; *" $B --STEPS 5
+fails 2 "--: no such option; *" $B --=5
+fails 2 "--manual: no such option; *" $B --manual
+fails 2 "--n: the beginning of more than one option; *" $B --n 5
+fails 2 "--s: the beginning of more than one option; *" $B --s=5
+fails 2 "--beta: the beginning of more than one option; *" $B --beta 0.5
+what="an unknown option with a line feed" fails 2 "--a*b: no such option; *" $B "--a
+b"
+fails 2 "-x: no such option; see microgpt train --help" $B -x
+fails 2 "-Q: no such option; *" $B -Q
+fails 2 "-q1: no such option; *" $B -q1
+fails 2 "--recipe nonsense: not one of microgpt|lesson" $B --recipe nonsense
+fails 2 "--recipe : not one of microgpt|lesson" $B --recipe ''
+fails 2 "--recipe micro: not one of microgpt|lesson" $B --recipe micro
+fails 2 "--recipe microgpt|lesson: not one of microgpt|lesson" $B --recipe 'microgpt|lesson'
+fails 2 "--activation gelu: not one of relu|relu2" $B --activation gelu
+fails 2 "--schedule step: not one of linear|cosine" $B --schedule step
+fails 2 "nonsense: no such command; see microgpt --help" $B nonsense
+fails 2 ": no such command; see microgpt --help" $B ''
+fails 2 "names.txt: one argument too many; see microgpt train --help" $B train names.txt
+fails 2 "-: one argument too many; *" $B train -
+fails 2 "train: one argument too many; *" $B train train
+fails 2 "names.txt: one argument too many; *" $B --steps 3 names.txt
+fails 2 "--steps: one argument too many; *" $B -- --steps
+fails 2 "--steps needs a value: N" $B --steps
+fails 2 "--data needs a value: FILE" $B --steps 3 --data
+fails 2 "--recipe needs a value: microgpt|lesson" $B --recipe
+fails 2 "--quiet takes no value" $B --quiet=1
+fails 2 "--help takes no value" $B --help=
+fails 2 "--version takes no value" $B train --version=2
+fails 2 "--recipe x: *" $B --steps y --recipe x
+fails 2 "--steps y: *" $B --help --steps y
+
+# Prompts.
+fails 2 "--prompt Anna: the model does not know the character A" $B --prompt Anna
+fails 2 "--prompt zoë: the model does not know the character ë" $B --prompt zoë
+fails 2 "--prompt a 😀: the model does not know the character  " $B --prompt 'a 😀'
+what="a prompt with a line feed" fails 2 "--prompt a*b: the model does not know the character *" $B --prompt 'a
+b'
+fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\377')"
+fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\303')"
+fails 2 "--prompt abcdefghijklmnop: too long: *block holds the start and 15 characters" $B --prompt abcdefghijklmnop
+fails 2 "--prompt abcdefgh: too long: *block holds the start and 7 characters" $B --prompt abcdefgh --recipe lesson
+fails 2 "--prompt a: too long: *block holds the start and 0 characters" $B --prompt a --block-size 1
+check "the longest prompt there can be" microgpt --prompt abcdefghijklmno --steps 1
+
+# Work that fails on the way. The lines before it stay printed; names are not.
+stdout_may=yes
+fails 1 "step 2: the loss is not finite *" $B --lr 1e9
+same "--lr 1e9: no names" 0 "$(grep -c 'sample' "$T/stdout")"
+fails 1 "step 2: the loss is not finite *" $B --lr 1e9 --recipe lesson -q
+fails 1 "a parameter is no longer finite" $B --lr 1e300 --steps 2
+fails 1 "sample 1: the scores are not finite*" $B --lr 1e300 --steps 1
+fails 1 "sample 1: the scores are not finite*" $B --lr 1e155 --steps 1
+same "--lr 1e155: no names" 0 "$(grep -c 'sample' "$T/stdout")"
+stdout_may=
+
+# Standard output that takes nothing.
+for options in '' --help --version '-q --steps 1' '--samples 100000 --steps 1' '--recipe lesson --samples 0'; do
+    if [ -c /dev/full ]; then
+        what="microgpt $options >/dev/full" fails 1 "standard output: No space left on device" \
+            sh -c "./microgpt $options >/dev/full"
+    else
+        skip "microgpt $options on a full disk" "there is no /dev/full"
+    fi
+    what="microgpt $options, standard output closed" fails 1 "standard output: *" sh -c "./microgpt $options >&-"
+done
+finish

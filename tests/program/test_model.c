@@ -1,0 +1,417 @@
+/* The model: its parameters, gradients and losses against the figures in tests/reference, fused against atomic, and
+ * against numerical derivatives; and that the memory reserved for a model is enough. */
+// also built with -DAUTOGRAD_PLAIN
+// also built with -DAUTOGRAD_TILE=3 only with ALL=1
+#define MICROGPT_NO_MAIN
+#include "../../microgpt.c"
+#include "../test.h"
+
+#include <signal.h>
+
+// A run as the program does it, up to the first step.
+typedef struct {
+    Options o;
+    Documents all;
+    Tokenizer tokenizer;
+    Model model;
+    Random random;
+} Trial;
+
+static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
+{
+    Error error = {0};
+    Options o = recipes[recipe];
+    o.data = "data/names.txt";
+    o.config.batch = batch;
+    *run = (Trial){.o = o};
+    random_seed(&run->random, o.config.seed);
+    if (!load_documents(&run->o, "", &run->all, &error)) {
+        check(false, "the shipped names: expected to read them, saw: %s", error.text);
+        return false;
+    }
+    shuffle(&run->all, &run->random);
+    bool ok = new_tokenizer(&run->tokenizer, &error);
+    if (ok) {
+        find_characters(&run->tokenizer, &run->all);
+        run->model = sized_model(&o.config, run->tokenizer.vocab_size);
+        ok = encode_first(&run->all, run->all.n, &run->tokenizer, o.data, &error) &&
+             new_model(&run->model, run->all.longest, batch, atomic, &error);
+    }
+    if (!ok) {
+        check(false, "a model: expected memory for it, saw: %s", error.text);
+        return false;
+    }
+    init_parameters(&run->model, &run->random, &o.config);
+    return true;
+}
+
+static void end_trial(Trial *run)
+{
+    free_tokenizer(&run->tokenizer);
+    free(run->all.docs);
+    free(run->all.text);
+    free_model(&run->model);
+}
+
+// The loss of a step, with the gradients of all parameters.
+static double forward_backward(Trial *run, uint64_t step)
+{
+    Model *model = &run->model;
+    tape_drop(&model->tape);
+    size_t n = take_document(model, &run->all.docs[step % run->all.n]);
+    double *loss = document_loss(model, n);
+    backward(&model->tape, loss);
+    return *loss;
+}
+
+static void update(Trial *run, uint64_t step)
+{
+    adam(&run->model, learning_rate(&run->o.config, step), run->o.config.beta1, run->o.config.beta2);
+}
+
+// Compares n numbers with the file of one recipe.
+static void compare(const char *recipe, const char *kind, const double *seen, size_t n, double tolerance)
+{
+    char name[100], what[100];
+    size_t n_expected;
+    snprintf(name, sizeof name, "tests/reference/%s-names2018.%s", recipe, kind);
+    double *expected = read_numbers(name, &n_expected);
+    snprintf(what, sizeof what, "%s: %s", recipe, kind);
+    if (n != n_expected) {
+        check_size(what, n_expected, n);
+    } else if (tolerance == 0) {
+        check_same_bits(what, expected, seen, n);
+    } else {
+        check_all_near(what, expected, seen, n, tolerance);
+    }
+    free(expected);
+}
+
+static void test_reference(int recipe, const char *name)
+{
+    Trial run;
+    if (!start_run(&run, recipe, 1, false)) {
+        return;
+    }
+    compare(name, "params-step0", run.model.params, run.model.num_params, 0);
+    double *losses = calloc(run.o.config.steps, sizeof *losses);
+    for (uint64_t step = 0; losses && step < run.o.config.steps; step++) {
+        losses[step] = forward_backward(&run, step);
+        if (step == 0) {
+            compare(name, "grads-step1", grad(&run.model.tape, run.model.params), run.model.num_params, 1e-12);
+        }
+        update(&run, step);
+    }
+    compare(name, "losses", losses, run.o.config.steps, 1e-12);
+    free(losses);
+    end_trial(&run);
+}
+
+// The whole model fused and atomic, side by side: every gradient of the first step, and every loss.
+static void test_both_ways(int recipe, const char *name)
+{
+    Trial whole, atomic;
+    char what[100], text[128] = "";
+    if (!start_run(&whole, recipe, 1, false) || !start_run(&atomic, recipe, 1, true)) {
+        return;
+    }
+    bool ok = true;
+    uint64_t steps = all_of_it() ? whole.o.config.steps : 50;
+    for (uint64_t step = 0; ok && step < steps; step++) {
+        double a = forward_backward(&whole, step), b = forward_backward(&atomic, step);
+        if (step == 0) {
+            snprintf(what, sizeof what, "%s, fused and atomic: gradients of step 1", name);
+            check_all_near(what, grad(&atomic.model.tape, atomic.model.params),
+                           grad(&whole.model.tape, whole.model.params), whole.model.num_params, 1e-12);
+            check(atomic.model.tape.n_lines > 20 * whole.model.tape.n_lines, "%s, atomic: a line for each + and *: %zu "
+                  "lines, fused %zu", name, atomic.model.tape.n_lines, whole.model.tape.n_lines);
+        }
+        ok = all_near(&b, &a, 1, 1e-12, text, sizeof text);
+        if (!ok) {
+            check(false, "%s, fused and atomic: loss of step %llu %s", name, (unsigned long long)step + 1, text);
+        }
+        update(&whole, step);
+        update(&atomic, step);
+    }
+    if (ok) {
+        check(true, "%s, fused and atomic: the losses of %llu steps", name, (unsigned long long)steps);
+    }
+    end_trial(&whole);
+    end_trial(&atomic);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Models of other sizes, on documents of random tokens.
+ */
+static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
+                        int activation, size_t longest, uint64_t batch, bool atomic)
+{
+    Error error = {0};
+    *run = (Trial){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
+                           .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
+                 .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
+    random_seed(&run->random, 11);
+    if (!new_model(&run->model, longest, batch, atomic, &error)) {
+        check(false, "a small model: expected memory for it, saw: %s", error.text);
+        return false;
+    }
+    init_parameters(&run->model, &run->random, &(Config){.init_std = 0.4});
+    return true;
+}
+
+// A document that is as long as any: what the program would put into model->tokens.
+static size_t any_document(Trial *run, size_t length)
+{
+    uint32_t *tokens = calloc(length + 1, sizeof *tokens);
+    for (size_t i = 0; i < length && tokens; i++) {
+        tokens[i] = (uint32_t)random_below(&run->random, run->model.vocab_size) % (uint32_t)run->tokenizer.BOS;
+    }
+    size_t n = take_document(&run->model, &(Document){tokens, length, 1});
+    free(tokens);
+    return n;
+}
+
+static double loss_at(Trial *run, size_t n)
+{
+    tape_drop(&run->model.tape);
+    double *loss = document_loss(&run->model, n);
+    tape_compute(&run->model.tape);
+    return *loss;
+}
+
+// The derivative by a parameter as differences of losses give it, to the fourth order.
+static double difference(Trial *run, size_t n, double *p)
+{
+    const double h = 1e-4, was = *p;
+    double f[4];
+    for (int i = 0; i < 4; i++) {
+        *p = was + h * (double[]){-2, -1, 1, 2}[i];
+        f[i] = loss_at(run, n);
+    }
+    *p = was;
+    return (f[0] - f[3] + 8 * (f[2] - f[1])) / (12 * h);
+}
+
+static void test_numerically(size_t n_layer, size_t n_embd, size_t n_head, size_t vocab_size, int activation)
+{
+    Trial run;
+    char what[120];
+    double expected[16], seen[16];
+    if (!small_model(&run, n_layer, n_embd, n_head, 9, vocab_size, activation, 7, 1, false)) {
+        return;
+    }
+    size_t n = any_document(&run, 7), wrong = 0;
+    tape_drop(&run.model.tape);
+    backward(&run.model.tape, document_loss(&run.model, n));
+    double *gradients = malloc(run.model.num_params * sizeof *gradients);
+    if (gradients) {
+        memcpy(gradients, grad(&run.model.tape, run.model.params), run.model.num_params * sizeof *gradients);
+    }
+    for (size_t i = 0; gradients && i < run.model.n_matrices; i++) {
+        Matrix *w = &run.model.state_dict[i];
+        size_t size = w->rows * w->cols, n_probes = 0;
+        for (size_t k = 0; k < 5; k++) {
+            size_t at = i == 0 && k < 3 ? run.model.tokens[k] * n_embd + k % n_embd      // of wte, rows in use
+                        : k == 4        ? size - 1
+                                        : random_below(&run.random, size + 1) % size;
+            expected[n_probes] = difference(&run, n, w->data + at);
+            seen[n_probes] = gradients[w->data - run.model.params + (ptrdiff_t)at];
+            n_probes++;
+        }
+        snprintf(what, sizeof what, "%zu layers of %zu in %zu heads, %s: numerical gradient of %s", n_layer, n_embd, n_head,
+                 activation == RELU2 ? "relu2" : "relu", w->name);
+        for (size_t k = 0; k < n_probes; k++) {
+            double scale = fmax(fabs(expected[k]), 1e-4);
+            if (!(fabs(expected[k] - seen[k]) <= 1e-6 * scale)) {
+                check(false, "%s: expected %.12g, saw %.12g", what, expected[k], seen[k]);
+                wrong++;
+            }
+        }
+    }
+    if (!wrong) {
+        check(true, "%zu layers of %zu in %zu heads, %zu tokens, %s: gradients agree with differences of losses", n_layer,
+              n_embd, n_head, vocab_size, activation == RELU2 ? "relu2" : "relu");
+    }
+    free(gradients);
+    end_trial(&run);
+}
+
+// What is at work, for when the engine finds no room and aborts.
+static char at_work[200];
+
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    printf("not ok - %s: expected room on the tape, saw an abort\n", at_work);
+    fflush(stdout);
+    _Exit(1);
+}
+
+// A step on documents as long as the longest and one sample, in the memory that was reserved.
+static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size, size_t longest,
+                   uint64_t batch, bool atomic, double *loss)
+{
+    Trial run;
+    snprintf(at_work, sizeof at_work, "%s, %zu layers of %zu in %zu heads, block %zu, %zu tokens, %d documents of %zu",
+             atomic ? "atomic" : "fused", n_layer, n_embd, n_head, block_size, vocab_size, (int)batch, longest);
+    if (!small_model(&run, n_layer, n_embd, n_head, block_size, vocab_size, RELU2, longest, batch, atomic)) {
+        return 1;
+    }
+    for (size_t i = 0; i < run.model.num_params; i++) {
+        run.model.params[i] *= 0.25;               // so that no loss is infinite
+    }
+    Tape *tape = &run.model.tape;
+    uint32_t tokens[64] = {0};
+    Document docs[1] = {{tokens, longest, 1}};
+    for (size_t i = 0; i < longest; i++) {
+        tokens[i] = (uint32_t)random_below(&run.random, vocab_size - 1);
+    }
+    Config config = {.steps = 10, .batch = batch, .beta1 = 0.9, .beta2 = 0.9, .temperature = 1e3};
+    *loss = train_step(&run.model, &(Documents){.docs = docs, .n = 1}, &config, 0);
+    double used = (double)tape->n_values / (double)tape->max_values;
+    Work work = {.config = &config, .model = run.model, .rng = &run.random};
+    Error error = {0};
+    tape_drop(&work.model.tape);
+    new_cache(&work.model, block_size);
+    tape_mark(&work.model.tape);
+    size_t length = 0;
+    if (!sample(&work, &length, &error)) {
+        check(false, "%s: expected a sample, saw: %s", at_work, error.text);
+    }
+    end_trial(&run);
+    return used;
+}
+
+static void test_room(void)
+{
+    static const size_t sizes[][3] = {{1, 1, 1}, {1, 2, 1}, {1, 3, 3}, {2, 5, 1}, {3, 4, 2}, {1, 7, 7}, {2, 6, 3},
+                                      {1, 16, 4}, {3, 12, 12}, {1, 33, 11}, {1, 65, 5}};
+    static const size_t blocks[] = {1, 2, 3, 8, 17, 40};
+    signal(SIGABRT, on_abort);
+    size_t n = 0, apart = 0;
+    double fullest = 0;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (size_t b = 0; b < sizeof blocks / sizeof blocks[0]; b++) {
+            for (size_t longest = 1; longest <= 60; longest = longest * 4 - 1) {
+                size_t vocab = longest == 3 ? 300 : 2 + b;
+                double losses[2] = {0, 0};
+                for (int atomic = 0; atomic < 2; atomic++, n++) {
+                    double used = fits(sizes[s][0], sizes[s][1], sizes[s][2], blocks[b], vocab, longest, 1 + b % 3, atomic,
+                                       &losses[atomic]);
+                    fullest = used > fullest ? used : fullest;
+                }
+                apart += !(distance(losses[0], losses[1]) <= 1e-12 && isfinite(losses[0]));
+            }
+        }
+    }
+    signal(SIGABRT, SIG_DFL);
+    check(fullest <= 1, "%zu models of many sizes, fused and atomic, fit what is reserved: at most %.3f is used", n, fullest);
+    check_size("of these, fused and atomic losses that differ", 0, apart);
+}
+
+// What does not fit is an error, found before any memory is taken.
+static void test_no_room(void)
+{
+    Trial run;
+    Error error = {0};
+    static const size_t sizes[][4] = {{1, 1048576, 1, 16}, {1048576, 4096, 1, 16}, {1048576, 1048576, 1048576, 1048576}};
+    for (size_t i = 0; i < 3; i++) {
+        run = (Trial){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
+                              .block_size = sizes[i][3], .vocab_size = 27}};
+        error = (Error){0};
+        bool ok = new_model(&run.model, 1000, 1, i == 1, &error);
+        check(!ok && error.status == FAILED && strstr(error.text, "not enough memory"),
+              "a model of %zu layers of %zu: \"%s\"", sizes[i][0], sizes[i][1], error.text);
+        free_model(&run.model);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Batches: the loss and the gradients of several documents in one step are the means of theirs, one by one.
+ */
+static void test_batch(uint64_t batch, bool atomic)
+{
+    Trial run;
+    char what[100];
+    if (!start_run(&run, RECIPE_MICROGPT, batch, atomic)) {
+        return;
+    }
+    Model *model = &run.model;
+    double *expected = calloc(model->num_params, sizeof *expected), *g = grad(&model->tape, model->params), loss = 0;
+    size_t lengths = 0;
+    for (uint64_t i = 0; expected && i < batch; i++) {
+        memset(g, 0, model->num_params * sizeof *g);
+        loss += forward_backward(&run, 2 * batch + i) / (double)batch;
+        lengths += run.all.docs[2 * batch + i].length != run.all.docs[2 * batch].length;
+        for (size_t k = 0; k < model->num_params; k++) {
+            expected[k] += g[k] / (double)batch;
+        }
+    }
+    check(lengths > 0, "a batch of %d: documents of different lengths", (int)batch);
+
+    // Adam's first step without memory of its own keeps the gradient in its mean.
+    memset(g, 0, model->num_params * sizeof *g);
+    Config config = run.o.config;
+    config.beta1 = 0;
+    double seen = train_step(model, &run.all, &config, 2);
+    snprintf(what, sizeof what, "a batch of %d, %s: the mean of the losses", (int)batch, atomic ? "atomic" : "fused");
+    check_near(what, loss, seen, 1e-12);
+    snprintf(what, sizeof what, "a batch of %d, %s: the means of the gradients", (int)batch, atomic ? "atomic" : "fused");
+    if (expected) {
+        check_all_near(what, expected, model->m, model->num_params, 1e-12);
+    }
+#ifdef __OPTIMIZE__
+    size_t lanes = 0;
+    for (uint64_t i = 0; i < batch; i++) {
+        size_t n = run.all.docs[2 * batch + i].length + 1;
+        lanes += n < model->block_size ? n : model->block_size;
+    }
+    check_size("its positions that were taken together", atomic ? 0 : lanes, model->tape.n_lanes);
+#endif
+    free(expected);
+    end_trial(&run);
+}
+
+// Where there are fewer documents than a batch takes, they come again; what is held out never comes.
+static void test_holdout(void)
+{
+    Trial runs[2];
+    double losses[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++) {
+        if (!start_run(&runs[i], RECIPE_MICROGPT, 7, false)) {
+            return;
+        }
+        Documents few = {.docs = runs[i].all.docs, .n = i ? 3 : 100};
+        Config config = runs[i].o.config;
+        config.holdout = i ? 0 : 97;
+        for (uint64_t step = 0; step < 5; step++) {
+            losses[i] = train_step(&runs[i].model, &few, &config, step);
+        }
+    }
+    check_same_bits("three documents, and a hundred of which 97 are held out: the same losses", &losses[1], &losses[0], 1);
+    end_trial(&runs[0]);
+    end_trial(&runs[1]);
+}
+
+int main(void)
+{
+    test_reference(RECIPE_MICROGPT, "microgpt");
+    test_reference(RECIPE_LESSON, "lesson");
+    test_both_ways(RECIPE_MICROGPT, "microgpt");
+    test_both_ways(RECIPE_LESSON, "lesson");
+    test_numerically(2, 12, 3, 27, RELU);
+    test_numerically(2, 10, 5, 31, RELU2);
+    test_numerically(2, 6, 6, 5, RELU);
+    test_numerically(2, 16, 4, 27, RELU);
+    test_numerically(2, 7, 1, 40, RELU2);
+    test_numerically(3, 1, 1, 3, RELU2);
+    test_numerically(2, 21, 3, 300, RELU);
+    for (uint64_t batch = 2; batch <= 5; batch++) {
+        test_batch(batch, false);
+    }
+    test_batch(3, true);
+    test_holdout();
+    test_room();
+    test_no_room();
+    return finish();
+}
