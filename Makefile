@@ -26,6 +26,13 @@ tests/build/flags: always
 run: microgpt
 	./microgpt
 
+# The model as a page: trains long enough for the heads to specialise, and writes microgpt.html.
+.PHONY: page
+page: microgpt
+	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
+	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
+	@echo "microgpt.html is ready: double-click it, or open file://$(CURDIR)/microgpt.html in a browser"
+
 # The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
 DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 
@@ -79,12 +86,12 @@ portability analyze coverage soak:
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
 
-# The program, its names, its licence and its manual page, under PREFIX.
+# The program, its names, its page, its licence and its manual page, under PREFIX.
 .PHONY: install uninstall
 install: microgpt microgpt.1
 	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
 	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
-	cp data/names.txt LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
@@ -109,4 +116,4 @@ sweep: microgpt
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt microgpt-debug microgpt.1 tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv tests/build
