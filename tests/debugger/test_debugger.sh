@@ -45,7 +45,7 @@ rows() { sed -n "$1"p; }
 
 for compiler in gcc clang; do
     if command -v $compiler >/dev/null 2>&1; then
-        log=$($compiler $WARN -Werror -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
+        log=$($compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
               microgpt.c autograd.c -lm 2>&1) && ok "the debug build has no warnings with $compiler" ||
             not_ok "the debug build has no warnings with $compiler" "none" "$log"
     else
@@ -149,7 +149,7 @@ echo @moved\n
 param layer0.attn_wo 3 5
 EOF
     has "gdb starts at the first line of the first training step" 'train_step (model=' "$T/session"
-    has "and shows the list of commands" '  doc                  the document' "$T/session"
+    has "and shows the list of commands" '  doc                    the document' "$T/session"
 
     same "1. the tokens of the document" "$(figure token)" "$(part doc | columns 2)"
     near "2. x before and after rmsnorm at position 2" "$(figure rmsnorm:0:2)" "$(part rmsnorm | columns '2 3')"
@@ -174,10 +174,10 @@ EOF
     near "9. and as the Python program has it" -0.0036072376622873804 \
          "$(part param | awk '$1 == "gradient" { print $2 }')"
     use='layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]*\), a part of x_wo\[3\]'
-    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.* = $use.*/\1/p"))"
+    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.*: $use.*/\1/p"))"
     near "10. their local derivatives are x_attn[5] at each position" \
          "$(for p in 0 1 2 3 4 5 6; do figure head_out:1:0:$p | rows 2; done)" \
-         "$(part users | sed -n 's/^ *local derivative \([^,]*\),.*/\1/p')"
+         "$(part users | sed -n 's/^ *local derivative \([^ ]*\) .*/\1/p')"
     near "10. and what each adds is the gradient in the end" "$(figure grad)" \
          "$(part users | sed -n 's/^ *local derivative.* is \(.*\)/\1/p' | awk '{ s += $1 } END { printf "%.17g", s }')"
     near "11. this logit" "$(figure logits:0:3 | rows 6)" "$(part logit | awk '$1 == "data" { print $2 }')"
@@ -236,7 +236,7 @@ up
 echo @pointer\n
 explain model->params
 explain loss
-explain v6175
+eval "explain v%d", model->tape.lines[17].out - model->tape.data
 users &model->layers[0].attn_wo->data[53]
 users logits 5 0
 echo @names\n
@@ -319,13 +319,13 @@ EOF
     part pointer >"$T/pointer"
     has "explain takes an expression of C" "wte[0][0]" "$T/pointer"
     has "explain loss" "losses at 6 * 0.142857 (times)" "$T/pointer"
-    has "explain v6175: a value without a name" "layer0.attn_wo[3][5] * x_attn[5] at 0 (mul)" "$T/pointer"
+    has "explain v123: a value without a name" "made by line 17 of the tape" "$T/pointer"
     has "users takes an expression of C" "used by 7 lines of the tape" "$T/pointer"
     has "users of a logit: softmax" "logits[5] at 0 +" "$T/pointer"
     part names >"$T/names"
-    has "vec lists the names" "head0.attn_weights   the same as shares of attention" "$T/names"
+    has "vec lists the names" "  head0.attn_weights  [7] at 6 " "$T/names"
     part wrong >"$T/wrong"
-    for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: not one of rmsnorm wq' \
+    for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: no line of gpt() with this text' \
         'There are 4 heads' 'attn_logits at position 99' 'k at position 99' '16 rows and 16 columns' \
         'logits is no parameter' 'logits has 27 elements' 'no value of the tape' \
         'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' 'explain VALUE: the' 'users VALUE: the' \
@@ -335,7 +335,7 @@ EOF
     done
     part help >"$T/help"
     same "every command has help" 0 "$(grep -c 'User-defined\|Undefined' "$T/help")"
-    for name in doc vec around head cache attn lands top5 param moves explain users look tape layer digits views; do
+    for name in doc vec row around head cache attn lands top5 param moves watchgrad explain users look tape layer views; do
         if grep -q "^define $name\$" .gdbinit && grep -q "^command regex .* -- $name\$" .lldbinit &&
             grep -q "^  $name " "$T/session"; then
             ok "$name is in .gdbinit, in .lldbinit and in the list"
@@ -400,7 +400,7 @@ EOF
     printf '%s\n' doc 'break gpt if pos_id == 3' continue 'attn 0 2' finish top5 'explain logits 5' \
         'call show_attention(0, 3)' quit | make -s debug >"$T/session" 2>&1
     has "make debug stops in train_step" "train_step (model=" "$T/session"
-    has "make debug lists the commands" "views                this list" "$T/session"
+    has "make debug lists the commands" "views                  this list" "$T/session"
     has "make debug takes commands" "The document: myliah" "$T/session"
     has "make debug: the next stop" "pos_id=3" "$T/session"
     has "make debug: attn 0 2" "head 0 at position 2 (y) looks at" "$T/session"
@@ -509,7 +509,7 @@ else
     has "lldb: explain loss" "losses at 6 * " "$T/session"
     has "lldb: cache" "layer 0: 4 positions in the cache" "$T/session"
     has "lldb: tape" "lines, from 4 positions" "$T/session"
-    has "lldb: views" "  doc                  the document" "$T/session"
+    has "lldb: views" "  doc                    the document" "$T/session"
     has "lldb: finish goes back to train_step" "return *loss;" "$T/session"
 
     # As in the editor, and as make debug starts it.
@@ -524,6 +524,6 @@ else
     done
     make -q microgpt-debug && printf 'doc\nquit\n' | PATH="$T/bin" make -s debug >"$T/session" 2>&1
     has "make debug without gdb starts lldb" "The document: myliah" "$T/session"
-    has "make debug without gdb lists the commands" "views                this list" "$T/session"
+    has "make debug without gdb lists the commands" "views                  this list" "$T/session"
 fi
 finish
