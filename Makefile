@@ -14,11 +14,11 @@ WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 
 # The program. It is built anew if it was built in another way: the words of the last time are kept.
-microgpt: microgpt.c autograd.c autograd.h tests/build/words
+microgpt: microgpt.c autograd.c autograd.h tests/build/flags
 	$(BUILD) -o $@ microgpt.c autograd.c -lm
 
 .PHONY: always
-tests/build/words: always
+tests/build/flags: always
 	@mkdir -p tests/build; echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
 # Train on the shipped names and print new ones.
@@ -58,34 +58,34 @@ test: microgpt
 .PHONY: bench
 bench: microgpt
 	@mkdir -p tests/build
-	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench.c -lm
+	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
 
 # The same bytes on every machine: every compiler, C library and processor at hand, as a table.
 .PHONY: portability
 portability: microgpt
-	@sh tests/portability
+	@sh tests/checks/portability
 
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz:
-	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz
+	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
 # What compilers and checkers find without running it: nothing.
 .PHONY: analyze
 analyze:
-	@sh tests/analyze
+	@sh tests/checks/analyze
 
 # How much of the program the tests reach, and why the rest is not.
 .PHONY: coverage
 coverage:
-	@sh tests/coverage
+	@sh tests/checks/coverage
 
 # A million steps: the memory stays flat, the loss finite, the file whole.
 .PHONY: soak
 soak: microgpt
-	@sh tests/soak
+	@sh tests/checks/soak
 
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
@@ -116,7 +116,7 @@ data/makemore.txt:
 # How many heads are best: trains with 1 to 16 of them and compares on names held out.
 .PHONY: sweep
 sweep: microgpt
-	sh tests/sweep
+	sh tests/bench/sweep
 
 # What make made.
 .PHONY: clean

@@ -1,11 +1,10 @@
 /* autograd.c: the operations of autograd.h, each with its value and its local derivatives side by side.
  *
- *   vectors      several numbers at a time, or one
- *   kernels      the loops in which the time goes
- *   tape         the memory, the mark, one line
- *   operations   forward and backward of each, next to each other
- *   walks        over the lines: forward from the first to the last, backward from the last to the first
- *   Adam         the step that parameters take against their gradients
+ *   the tape        memory, the mark, one line
+ *   the atoms       value and derivative of each
+ *   made of atoms   each by its definition, then as one line
+ *   the walks       forward from the first line to the last, backward from the last to the first
+ *   ==== the same, faster: vectors, products of matrices, many inputs at once, Adam
  */
 #include "autograd.h"
 
@@ -14,23 +13,746 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A function that is kept out of those that call it, which stay short that way; and one that becomes a part of each of
-// them, because it is shorter where it is known what it is called with.
-#if defined(__GNUC__) && defined(__OPTIMIZE__)
-#define APART __attribute__((noinline))
-#define WITHIN inline __attribute__((always_inline))
-#else
-#define APART
-#define WITHIN inline
-#endif
+/* ------------------------------------------------------------------------------------------------------------------
+ * The tape.
+ */
+#define BLOCK 4          // vectors begin at, and have room for, a multiple of so many values
+
+static size_t round_up(size_t n)
+{
+    return (n + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes)
+{
+    *t = (Tape){.counting = max_values == 0};
+    if (max_values > SIZE_MAX / 64 || max_lines > SIZE_MAX / 2 / sizeof(Line) || max_lanes > max_lines) {
+        return false;
+    }
+    t->max_values = round_up(max_values) + BLOCK;          // a loop over whole vectors may look one block too far
+    t->max_lines = max_lines;
+    t->max_lanes = max_lanes;
+    t->memory = calloc(2 * t->max_values + 8, sizeof(double));
+    t->lines = malloc((max_lines + 1) * sizeof(Line));
+    t->lanes = malloc((max_lanes + 1) * sizeof(Line *));
+    if (!t->memory || !t->lines || !t->lanes) {
+        tape_free(t);
+        return false;
+    }
+    t->data = (double *)(((uintptr_t)t->memory + 63) / 64 * 64);   // whole cache lines
+    return true;
+}
+
+void tape_free(Tape *t)
+{
+    free(t->memory);
+    free(t->lines);
+    free(t->lanes);
+    *t = (Tape){0};
+}
+
+void tape_mark(Tape *t)
+{
+    tape_compute(t);
+    t->n_lanes = 0;
+    t->first_value = t->n_values;
+    t->first_line = t->n_lines;
+}
+
+void tape_drop(Tape *t)
+{
+    t->n_values = t->first_value;
+    t->n_lines = t->first_line;
+    t->n_lanes = 0;
+    t->in_lane = t->ragged = t->pending = false;
+}
+
+double *ag_vector(Tape *t, size_t n)
+{
+    size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
+    size_t room = n > 1 ? round_up(n) : n;
+    if (t->counting) {
+        t->n_values = room < SIZE_MAX / 2 - at ? at + room : SIZE_MAX / 2;
+        return t->data;                                // a place that nobody will look at
+    }
+    if (room > t->max_values - BLOCK - at) {
+        abort();         // the caller has not reserved what it uses: a mistake in the program, not in its input
+    }
+    t->n_values = at + room;
+    return t->data + at;
+}
+
+double *ag_scalar(Tape *t, double data)
+{
+    double *value = ag_vector(t, 1);
+    *value = data;
+    return value;
+}
+
+static void forward(Line *const *lanes, size_t n, size_t k);
+
+// Writes one line, and does what it says, unless that is to wait for tape_compute().
+static inline void write_line(Tape *t, Line line)
+{
+    if (t->counting) {
+        t->n_lines++;
+        return;
+    }
+    if (t->n_lines == t->max_lines) {
+        abort();
+    }
+    Line *l = &t->lines[t->n_lines++];
+    *l = line;
+    if (!t->pending) {
+        forward(&l, 1, 0);
+    }
+}
+
+// An atom on n neighbours: one line, or n lines where every one is to be seen.
+static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+{
+    size_t step = t->atomic ? 1 : n;
+    for (size_t i = 0; i < n; i += step) {
+        write_line(t, (Line){.op = op, .n = (uint32_t)step, .out = out + i, .a = a + i, .b = b ? b + i : NULL, .c = c});
+    }
+    return out;
+}
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Vectors. All loops below are written for vectors of LANES numbers. With GCC's and clang's vector types these are as
- * wide as the machine's; in plain C11, and with -DAUTOGRAD_PLAIN, a vector is one double and every loop is a scalar
- * loop. Memory is in whole vectors (see v_new), so a loop may look past n to the end of its last vector; first() then
- * keeps what lies there out of sums, and first_or() out of the way: single values, and slices, have neighbours there.
+ * The atoms. Forward: the data of out from the data of a and b. Backward: to the gradients of a and b is added the
+ * gradient of out times the local derivative.
  */
-#if defined(__GNUC__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
+
+// a + b. Local derivatives: 1 and 1.
+static void add_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] + l->b[i];
+    }
+}
+
+static void add_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += g[i];
+        gb[i] += g[i];
+    }
+}
+
+// a * b. Local derivatives: b and a.
+static void mul_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * l->b[i];
+    }
+}
+
+static void mul_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->b[i] * g[i];
+        gb[i] += l->a[i] * g[i];
+    }
+}
+
+// a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
+static void pow_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
+    }
+}
+
+static void pow_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->c * (l->c == 2 ? l->a[i] : pow(l->a[i], l->c - 1)) * g[i];
+    }
+}
+
+// log a. Local derivative: 1 / a.
+static void log_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = log(l->a[i]);
+    }
+}
+
+static void log_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += 1 / l->a[i] * g[i];
+    }
+}
+
+// e^a. Local derivative: e^a, which is out.
+static void exp_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = exp(l->a[i]);
+    }
+}
+
+static void exp_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->out[i] * g[i];
+    }
+}
+
+// the larger of a and 0. Local derivative: 1 where a is positive, else 0.
+static void relu_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] > 0 ? l->a[i] : 0;
+    }
+}
+
+static void relu_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->a[i] > 0 ? g[i] : 0;
+    }
+}
+
+// a + c. Local derivative: 1.
+static void add_const_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] + l->c;
+    }
+}
+
+static void add_const_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += g[i];
+    }
+}
+
+// a * c. Local derivative: c.
+static void mul_const_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * l->c;
+    }
+}
+
+static void mul_const_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->c * g[i];
+    }
+}
+
+// a, in another place. Local derivative: 1.
+static void copy_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i];
+    }
+}
+
+double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, ag_vector(t, n), n, a, b, 0); }
+double *ag_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, ag_vector(t, n), n, a, b, 0); }
+double *ag_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, ag_vector(t, n), n, a, NULL, c); }
+double *ag_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, ag_vector(t, n), n, a, NULL, 0); }
+double *ag_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, ag_vector(t, n), n, a, NULL, 0); }
+double *ag_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, ag_vector(t, n), n, a, NULL, 0); }
+
+double *ag_add_const(Tape *t, double *a, double c, size_t n)
+{
+    return atoms(t, OP_ADD_CONST, ag_vector(t, n), n, a, NULL, c);
+}
+
+double *ag_mul_const(Tape *t, double *a, double c, size_t n)
+{
+    return atoms(t, OP_MUL_CONST, ag_vector(t, n), n, a, NULL, c);
+}
+
+double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_COPY, out, n, a, NULL, 0); }
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Made of atoms. Some are only that. Of the others the first half of the function is the definition, atom by atom;
+ * otherwise one line says the same, and its forward and backward compute in one go what the atoms would.
+ */
+double *ag_neg(Tape *t, double *a, size_t n) { return ag_mul_const(t, a, -1, n); }
+double *ag_sub(Tape *t, double *a, double *b, size_t n) { return ag_add(t, a, ag_neg(t, b, n), n); }
+double *ag_div(Tape *t, double *a, double *b, size_t n) { return ag_mul(t, a, ag_pow(t, b, -1, n), n); }
+
+// out = a[0]*b[0] + a[1]*b[1] + ... atom by atom: the definition of every sum of products below.
+static double *sum_of_products(Tape *t, double *out, double *a, double *b, size_t b_stride, size_t n)
+{
+    double *sum = atoms(t, OP_MUL, n == 1 ? out : ag_vector(t, 1), 1, a, b, 0);
+    for (size_t i = 1; i < n; i++) {
+        double *product = ag_mul(t, a + i, b + i * b_stride, 1);
+        sum = atoms(t, OP_ADD, i == n - 1 ? out : ag_vector(t, 1), 1, sum, product, 0);
+    }
+    return out;
+}
+
+// a[i] * s. Local derivatives: s, and for s all of the a[i].
+double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
+{
+    double *out = ag_vector(t, n);
+    for (size_t i = 0; !fused(t) && i < n; i++) {
+        atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
+    }
+    if (fused(t)) {
+        write_line(t, (Line){.op = OP_MUL_SCALAR, .n = (uint32_t)n, .out = out, .a = a, .b = s});
+    }
+    return out;
+}
+
+static void mul_scalar_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * *l->b;
+    }
+}
+
+static void mul_scalar_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), sum = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += *l->b * g[i];
+        sum += l->a[i] * g[i];
+    }
+    *grad(t, l->b) += sum;
+}
+
+// a[0] + a[1] + ... Local derivatives: 1.
+double *ag_sum(Tape *t, double *a, size_t n)
+{
+    double *sum = a;
+    for (size_t i = 1; !fused(t) && i < n; i++) {
+        sum = ag_add(t, sum, a + i, 1);
+    }
+    if (fused(t)) {
+        sum = ag_vector(t, 1);
+        write_line(t, (Line){.op = OP_SUM, .n = (uint32_t)n, .out = sum, .a = a});
+    }
+    return sum;
+}
+
+static void sum_forward(Line *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        sum += l->a[i];
+    }
+    *l->out = sum;
+}
+
+static void sum_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += *g;
+    }
+}
+
+// a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
+double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
+{
+    if (!fused(t)) {
+        return sum_of_products(t, out, a, b, 1, n);
+    }
+    write_line(t, (Line){.op = OP_DOT, .n = (uint32_t)n, .out = out, .a = a, .b = b});
+    return out;
+}
+
+// These two are what the sums of products below are made of, once they are one line.
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static void add_scaled(double *y, double c, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += c * x[i];
+    }
+}
+
+static void dot_forward(Line *l)
+{
+    *l->out = dot(l->a, l->b, l->n);
+}
+
+static void dot_backward(const Tape *t, const Line *l)
+{
+    double g = *grad(t, l->out);
+    add_scaled(grad(t, l->a), g, l->b, l->n);
+    add_scaled(grad(t, l->b), g, l->a, l->n);
+}
+
+// (query dot key i) * scale. Local derivatives: key i times scale, and the query times scale.
+double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t stride, size_t length, double scale)
+{
+    double *out = ag_vector(t, n_keys);
+    if (!fused(t)) {
+        for (size_t i = 0; i < n_keys; i++) {
+            sum_of_products(t, out + i, query, keys + i * stride, 1, length);
+        }
+        return ag_mul_const(t, out, scale, n_keys);
+    }
+    write_line(t, (Line){.op = OP_ROW_DOTS, .n = (uint32_t)n_keys, .out = out, .a = query, .b = keys, .c = scale,
+                         .length = (uint32_t)length, .stride = (uint32_t)stride});
+    return out;
+}
+
+static void row_dots_forward(Line *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = dot(l->a, l->b + i * l->stride, l->length) * l->c;
+    }
+}
+
+static void row_dots_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out);
+    for (size_t i = 0; i < l->n; i++) {
+        double *key = l->b + i * l->stride;
+        add_scaled(grad(t, l->a), g[i] * l->c, key, l->length);
+        add_scaled(grad(t, key), g[i] * l->c, l->a, l->length);
+    }
+}
+
+// weights[0] * row 0 + weights[1] * row 1 + ... Local derivatives: row i, and weights[i].
+double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, size_t stride, size_t length)
+{
+    double *out = ag_vector(t, length);
+    for (size_t j = 0; !fused(t) && j < length; j++) {
+        sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
+    }
+    if (fused(t)) {
+        write_line(t, (Line){.op = OP_WEIGHTED_SUM, .n = (uint32_t)n_rows, .out = out, .a = weights, .b = rows,
+                             .length = (uint32_t)length, .stride = (uint32_t)stride});
+    }
+    return out;
+}
+
+static void weighted_sum_forward(Line *l)
+{
+    memset(l->out, 0, l->length * sizeof *l->out);
+    for (size_t i = 0; i < l->n; i++) {
+        add_scaled(l->out, l->a[i], l->b + i * l->stride, l->length);
+    }
+}
+
+static void weighted_sum_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) {
+        double *row = l->b + i * l->stride;
+        ga[i] += dot(g, row, l->length);
+        add_scaled(grad(t, row), l->a[i], g, l->length);
+    }
+}
+
+// x dot row i of w. Local derivatives: row i, and x.
+double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
+{
+    write_line(t, (Line){.op = OP_LINEAR, .n = (uint32_t)w->rows, .out = out, .a = x, .w = w});
+    return out;
+}
+
+static void linear_forward(Line *l)
+{
+    const Matrix *w = l->w;
+    for (size_t i = 0; i < w->rows; i++) {
+        l->out[i] = dot(l->a, w->data + i * w->cols, w->cols);
+    }
+}
+
+static void linear_backward(const Tape *t, const Line *l)
+{
+    const Matrix *w = l->w;
+    double *g = grad(t, l->out), *gx = grad(t, l->a), *gw = grad(t, w->data);
+    for (size_t i = 0; i < w->rows; i++) {
+        add_scaled(gx, g[i], w->data + i * w->cols, w->cols);
+        add_scaled(gw + i * w->cols, g[i], l->a, w->cols);
+    }
+}
+
+// e^(a[i] - max) / total, where total is the sum of all e^(a[i] - max). Subtracting the maximum changes nothing but the
+// size of the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to
+// a[k] is -out[i]*out[k], plus out[i] where i is k.
+double *ag_softmax(Tape *t, double *a, size_t n)
+{
+    double *out = ag_vector(t, n);
+    write_line(t, (Line){.op = OP_SOFTMAX, .n = (uint32_t)n, .out = out, .a = a});
+    return out;
+}
+
+double ag_max(const Tape *t, const double *a, size_t n)
+{
+    double max = t->counting ? 0 : a[0];
+    for (size_t i = 1; !t->counting && i < n; i++) {
+        max = a[i] > max ? a[i] : max;
+    }
+    return max;
+}
+
+static void softmax_forward(Line *l)
+{
+    double *out = l->out, max = l->a[0], total = 0;
+    for (size_t i = 1; i < l->n; i++) {
+        max = l->a[i] > max ? l->a[i] : max;
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        out[i] = exp(l->a[i] - max);
+        total += out[i];
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        out[i] *= 1 / total;
+    }
+}
+
+static void softmax_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), mean = dot(g, l->out, l->n);
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += l->out[i] * (g[i] - mean);
+    }
+}
+
+// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect
+// to a[k] is -out[i]*out[k] * scale/n, plus scale where i is k. The line's constant is at first eps, then the scale.
+double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
+{
+    double *out = ag_vector(t, n);
+    write_line(t, (Line){.op = OP_RMSNORM, .n = (uint32_t)n, .out = out, .a = a, .c = eps});
+    return out;
+}
+
+static void rmsnorm_forward(Line *l)
+{
+    double scale = 1 / sqrt(dot(l->a, l->a, l->n) / (double)l->n + l->c);
+    for (size_t i = 0; i < l->n; i++) {
+        l->out[i] = l->a[i] * scale;
+    }
+    l->c = scale;
+}
+
+static void rmsnorm_backward(const Tape *t, const Line *l)
+{
+    double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
+    double mean = dot(g, l->out, l->n) / (double)l->n;
+    for (size_t i = 0; i < l->n; i++) {
+        ga[i] += scale * (g[i] - mean * l->out[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The walks over the lines.
+ */
+const Operation operations[N_OPS] = {
+    [OP_ADD] = {"add", add_forward, add_backward},
+    [OP_MUL] = {"mul", mul_forward, mul_backward},
+    [OP_POW] = {"pow", pow_forward, pow_backward},
+    [OP_LOG] = {"log", log_forward, log_backward},
+    [OP_EXP] = {"exp", exp_forward, exp_backward},
+    [OP_RELU] = {"relu", relu_forward, relu_backward},
+    [OP_ADD_CONST] = {"add const", add_const_forward, add_const_backward},
+    [OP_MUL_CONST] = {"mul const", mul_const_forward, mul_const_backward},
+    [OP_COPY] = {"copy", copy_forward, add_const_backward},
+    [OP_MUL_SCALAR] = {"mul scalar", mul_scalar_forward, mul_scalar_backward},
+    [OP_SUM] = {"sum", sum_forward, sum_backward},
+    [OP_DOT] = {"dot", dot_forward, dot_backward},
+    [OP_ROW_DOTS] = {"row dots", row_dots_forward, row_dots_backward},
+    [OP_WEIGHTED_SUM] = {"weighted sum", weighted_sum_forward, weighted_sum_backward},
+    [OP_LINEAR] = {"linear", linear_forward, linear_backward},
+    [OP_SOFTMAX] = {"softmax", softmax_forward, softmax_backward},
+    [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward},
+};
+
+// Line k of n lanes at once, where the second half of this file has a faster way to do it; else NULL. A single line is
+// line 0 of one lane.
+typedef struct {
+    void (*forward)(Line *const *lanes, size_t n, size_t k);
+    void (*backward)(const Tape *t, Line *const *lanes, size_t n, size_t k);
+} FastOperation;
+
+static const FastOperation faster[N_OPS];
+
+static void forward(Line *const *lanes, size_t n, size_t k)
+{
+    Op op = lanes[0][k].op;
+    if (faster[op].forward) {
+        faster[op].forward(lanes, n, k);
+        return;
+    }
+    for (size_t s = 0; s < n; s++) {
+        operations[op].forward(&lanes[s][k]);
+    }
+}
+
+static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
+{
+    Op op = lanes[0][k].op;
+    if (faster[op].backward) {
+        faster[op].backward(t, lanes, n, k);
+        return;
+    }
+    for (size_t s = n; s-- > 0;) {
+        operations[op].backward(t, &lanes[s][k]);
+    }
+}
+
+// Is x one of the values that a line made?
+static bool is_output_of(const Line *l, const double *x)
+{
+    size_t n = l->op == OP_SUM || l->op == OP_DOT ? 1 : l->op == OP_WEIGHTED_SUM ? l->length : l->n;
+    return x >= l->out && x < l->out + n;
+}
+
+static Line *lanes_backward(const Tape *t, Line *end);
+
+void backward(Tape *t, double *result)
+{
+    tape_compute(t);
+    memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
+    *grad(t, result) = 1;
+    Line *first = t->lines + t->first_line, *l = t->lines + t->n_lines;
+    while (l > first && !is_output_of(l - 1, result)) {
+        l--;                                           // lines after the result have no part in it
+    }
+    l = lanes_backward(t, l);
+    while (l > first) {
+        l--;
+        lines_backward(t, &l, 1, 0);
+    }
+}
+
+/* ==================================================================================================================
+ * The same, faster. Nothing below computes anything that is not defined above.
+ *
+ * First, lanes: a program that does the same to many inputs (here: to the positions of a document) writes the same
+ * lines again and again. If it says so (tape_lane() in autograd.h), they are read side by side: line 1 of all lanes,
+ * then line 2 of all lanes; backward the same from the end. What they have in common, such as a matrix, is then fetched
+ * once for many lanes. Without optimization every line is computed when it is written, for whoever steps through it.
+ */
+static void end_lane(Tape *t)
+{
+    if (!t->in_lane) {
+        return;
+    }
+    size_t length = (size_t)(t->lines + t->n_lines - t->lanes[t->n_lanes - 1]);
+    t->ragged = t->ragged || (t->n_lanes > 1 && length != t->lane_length);
+    t->lane_length = length;
+    t->in_lane = false;
+}
+
+void tape_lane(Tape *t)
+{
+#ifdef __OPTIMIZE__
+    if (t->counting) {
+        t->n_lanes++;
+    } else if (!t->atomic && (t->pending || t->n_lanes == 0)) {
+        end_lane(t);
+        if (t->n_lanes == t->max_lanes) {
+            abort();
+        }
+        t->lanes[t->n_lanes++] = t->lines + t->n_lines;
+        t->in_lane = t->pending = true;
+    }
+#else
+    (void)t;
+#endif
+}
+
+void tape_end_lanes(Tape *t)
+{
+    end_lane(t);
+}
+
+// Is line k of a lane the same as that of the lane before? Of a product with a matrix, the operands of all lanes are
+// taken together; so they must be distinct, and come after what the lanes before have made of theirs.
+static bool lines_are_alike(const Line *l, const Line *before)
+{
+    return l->op == before->op && (l->op != OP_LINEAR || (l->w == before->w && l->a >= before->a + l->w->cols &&
+                                                          l->a >= before->out + l->w->rows));
+}
+
+static bool lanes_are_alike(const Tape *t)
+{
+    for (size_t s = 1; s < t->n_lanes; s++) {
+        for (size_t k = 0; k < t->lane_length; k++) {
+            if (!lines_are_alike(&t->lanes[s][k], &t->lanes[s - 1][k])) {
+                return false;
+            }
+        }
+    }
+    return t->n_lanes > 1 && !t->ragged;
+}
+
+void tape_compute(Tape *t)
+{
+    if (!t->pending) {
+        return;
+    }
+    end_lane(t);
+    t->pending = false;
+    Line *l = t->lanes[0], *end = t->lines + t->n_lines;
+    t->n_lanes = lanes_are_alike(t) ? t->n_lanes : 0;
+    for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) {
+        forward(t->lanes, t->n_lanes, k);
+    }
+    for (size_t s = 0; s <= t->n_lanes; s++) {         // then what comes before, between and after the lanes
+        Line *next = s < t->n_lanes ? t->lanes[s] : end;
+        for (; l < next; l++) {
+            forward(&l, 1, 0);
+        }
+        l += s < t->n_lanes ? t->lane_length : 0;
+    }
+}
+
+// Backward through the lines before `end` that tape_compute() took care of, in the reverse order; but not if `end` is
+// among the lanes. Returns where it stopped.
+static Line *lanes_backward(const Tape *t, Line *end)
+{
+    if (t->n_lanes == 0 || end < t->lanes[t->n_lanes - 1] + t->lane_length) {
+        return end;
+    }
+    for (size_t s = t->n_lanes; s-- > 0; end = t->lanes[s]) {
+        while (end > t->lanes[s] + t->lane_length) {
+            end--;
+            lines_backward(t, &end, 1, 0);
+        }
+    }
+    for (size_t k = t->lane_length; k-- > 0;) {
+        lines_backward(t, t->lanes, t->n_lanes, k);
+    }
+    return t->lanes[0];
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Vectors, as wide as the machine's, with GCC's and clang's vector types. Elsewhere, in builds without optimization and
+ * with -DAUTOGRAD_PLAIN, the plain loops of the first half do all the work. Memory is in whole vectors (see
+ * ag_vector()), so a loop may look past n to the end of its last vector; keep_first() then keeps what is there out of
+ * sums, and blend_first() leaves it as it is: single values, and slices, have neighbours there.
+ */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
+
+// A function that is kept out of those that call it, which stay short that way; and one that becomes a part of each of
+// them, because it is shorter where it is known what it is called with.
+#define NOINLINE __attribute__((noinline))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 #ifdef __AVX__
 #define LANES 4
 #else
@@ -69,21 +791,16 @@ static inline Bits lanes_before(size_t n)
 }
 
 // the first n lanes of v, and zero in the others
-static inline Vec first(Vec v, size_t n)
+static inline Vec keep_first(Vec v, size_t n)
 {
     return (Vec)((Bits)v & lanes_before(n));
 }
 
-// the first n lanes of v, and of other behind them
-static inline Vec first_or(Vec v, size_t n, Vec other)
+// the first n lanes of v, then those of other
+static inline Vec blend_first(Vec v, size_t n, Vec other)
 {
     Bits keep = lanes_before(n);
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
-}
-
-static inline Vec where_positive(Vec x, Vec v)
-{
-    return (Vec)((Bits)v & (Bits)(x > 0));
 }
 
 static inline Vec larger(Vec a, Vec b)
@@ -175,22 +892,6 @@ static inline Vec exponential(Vec x)
     Bits e = (Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52);
     return (Vec)(e | ~(Bits)(x > -708));
 }
-#else
-#define LANES 1
-typedef double Vec;
-#define ZERO 0.0
-
-static inline Vec load(const double *p) { return *p; }
-static inline void store(double *p, Vec v) { *p = v; }
-static inline Vec first(Vec v, size_t n) { (void)n; return v; }
-static inline Vec first_or(Vec v, size_t n, Vec other) { (void)n; (void)other; return v; }
-static inline Vec where_positive(Vec x, Vec v) { return x > 0 ? v : 0; }
-static inline Vec larger(Vec a, Vec b) { return a > b ? a : b; }
-static inline double lane_sum(Vec v) { return v; }
-static inline double lane_max(Vec v) { return v; }
-static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d) { s[0] = a; s[1] = b; s[2] = c; s[3] = d; }
-static inline Vec exponential(Vec x) { return exp(x); }
-#endif
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Kernels.
@@ -205,13 +906,13 @@ static inline double largest(const double *a, size_t n)
         max = larger(load(a + i), max);
     }
     if (i < n) {
-        max = larger(first_or(load(a + i), n - i, max), max);
+        max = larger(blend_first(load(a + i), n - i, max), max);
     }
     return lane_max(max);
 }
 
 // the sum of a[i] * b[i], even and odd vectors apart, so that no addition waits for the one before
-static inline double dot(const double *a, const double *b, size_t n)
+static inline double fast_dot(const double *a, const double *b, size_t n)
 {
     Vec even = ZERO, odd = ZERO;
     size_t i = 0;
@@ -223,13 +924,13 @@ static inline double dot(const double *a, const double *b, size_t n)
         even += load(a + i) * load(b + i);
     }
     if (i < n) {
-        odd += first(load(a + i) * load(b + i), n - i);
+        odd += keep_first(load(a + i) * load(b + i), n - i);
     }
     return lane_sum(even + odd);
 }
 
 // y[i] += c * x[i]
-static inline void add_scaled(double *y, double c, const double *x, size_t n)
+static inline void fast_add_scaled(double *y, double c, const double *x, size_t n)
 {
     if (n == 1) {
         *y += c * *x;
@@ -240,20 +941,20 @@ static inline void add_scaled(double *y, double c, const double *x, size_t n)
         store(y + i, load(y + i) + c * load(x + i));
     }
     if (i < n) {
-        store(y + i, load(y + i) + first(c * load(x + i), n - i));
+        store(y + i, load(y + i) + keep_first(c * load(x + i), n - i));
     }
 }
 
 // s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
 // (n+1)-th row on, the n-th is taken instead.
-static WITHIN void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
+static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
                             size_t n, size_t cols)
 {
     const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0;
     const double *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
     Vec xi = load(x), s0 = load(w0) * xi, s1 = load(w1) * xi, s2 = load(w2) * xi, s3 = load(w3) * xi;
     if (cols < LANES) {
-        s0 = first(s0, cols), s1 = first(s1, cols), s2 = first(s2, cols), s3 = first(s3, cols);
+        s0 = keep_first(s0, cols), s1 = keep_first(s1, cols), s2 = keep_first(s2, cols), s3 = keep_first(s3, cols);
     }
     size_t i = LANES;
     for (; i + LANES <= cols; i += LANES) {
@@ -265,16 +966,16 @@ static WITHIN void dot_rows(double *restrict s, const double *restrict w, size_t
     }
     if (i < cols) {
         xi = load(x + i);
-        s0 += first(load(w0 + i) * xi, cols - i);
-        s1 += first(load(w1 + i) * xi, cols - i);
-        s2 += first(load(w2 + i) * xi, cols - i);
-        s3 += first(load(w3 + i) * xi, cols - i);
+        s0 += keep_first(load(w0 + i) * xi, cols - i);
+        s1 += keep_first(load(w1 + i) * xi, cols - i);
+        s2 += keep_first(load(w2 + i) * xi, cols - i);
+        s3 += keep_first(load(w3 + i) * xi, cols - i);
     }
     lane_sums(s, s0, s1, s2, s3);
 }
 
 // y[s][j] = c * (row j of w dot x[s]), or that added to y[s][j], for n pairs of x and y. Rows are fetched once for all.
-static WITHIN void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n, size_t rows,
+static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n, size_t rows,
                             size_t cols, double c, bool add)
 {
     double sums[4];
@@ -293,13 +994,13 @@ static WITHIN void multiply(double *const *y, const double *w, size_t stride, do
         dot_rows(sums, w + j * stride, stride, x[s], rows - j, cols);
         for (size_t k = 0; k < rows - j; k += LANES) {
             Vec old = load(to + k), new = add ? old + c * load(sums + k) : c * load(sums + k);
-            store(to + k, LANES < 4 && k + LANES <= rows - j ? new : first_or(new, rows - j - k, old));
+            store(to + k, LANES < 4 && k + LANES <= rows - j ? new : blend_first(new, rows - j - k, old));
         }
     }
 }
 
 // The same for rows of any length. Where the length is known, multiply() needs no loop for it.
-static APART void multiply_any(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
+static NOINLINE void multiply_any(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
                                size_t rows, size_t cols, double c, bool add)
 {
     multiply(y, w, stride, x, n, rows, cols, c, add);
@@ -380,7 +1081,7 @@ static inline void add_rows(double *const *x, const double *w, double *const *y,
             for (size_t j = 0; j < rows; j++) {
                 sum += y[s][j] * load(w + j * cols + i);
             }
-            store(x[s] + i, cols - i < LANES ? first_or(sum, cols - i, old) : sum);
+            store(x[s] + i, cols - i < LANES ? blend_first(sum, cols - i, old) : sum);
         }
     }
 }
@@ -407,427 +1108,18 @@ static inline void add_products(double *w, double *const *y, double *const *x, s
         }
         for (size_t k = j; i < cols && k < j + DOWN && k < rows; k++) {
             for (size_t s = 0; s < n; s++) {
-                add_scaled(w + k * cols + i, y[s][k], x[s] + i, cols - i);
+                fast_add_scaled(w + k * cols + i, y[s][k], x[s] + i, cols - i);
             }
         }
     }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The tape.
+ * The operations with them: what takes the place of their namesakes above.
  */
-#define BLOCK 4          // runs of values start at, and have room for, a multiple of so many: whole vectors
-
-static size_t whole_blocks(size_t n)
-{
-    return (n + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-bool tape_init(Tape *t, size_t max_values, size_t max_lines)
-{
-    *t = (Tape){.recording = true};
-    if (max_values > SIZE_MAX / 64 || max_lines > SIZE_MAX / 2 / sizeof(Line)) {
-        return false;
-    }
-    t->max_values = whole_blocks(max_values) + BLOCK;      // a loop over whole vectors may look one block too far
-    t->max_lines = max_lines;
-    t->memory = calloc(2 * t->max_values + 8, sizeof(double));
-    t->lines = malloc((max_lines + 1) * sizeof(Line));
-    if (!t->memory || !t->lines) {
-        tape_free(t);
-        return false;
-    }
-    t->data = (double *)(((uintptr_t)t->memory + 63) / 64 * 64);   // whole cache lines
-    return true;
-}
-
-void tape_free(Tape *t)
-{
-    free(t->memory);
-    free(t->lines);
-    *t = (Tape){0};
-}
-
-void tape_mark(Tape *t)
-{
-    tape_join(t);
-    t->n_strands = 0;
-    t->first_value = t->n_values;
-    t->first_line = t->n_lines;
-}
-
-void tape_drop(Tape *t)
-{
-    t->n_values = t->first_value;
-    t->n_lines = t->first_line;
-    t->n_strands = 0;
-    t->uneven = t->deferred = false;
-}
-
-void tape_strand(Tape *t)
-{
-    if (!t->recording || t->atomic || (t->n_strands > 0 && !t->deferred)) {
-        return;          // these are to be computed at once, line by line
-    }
-    if (t->n_strands == 0) {
-        t->strand_start = t->n_lines;
-        t->deferred = true;
-    } else if (t->n_strands == 1) {
-        t->strand_length = t->n_lines - t->strand_start;
-    } else if (t->n_lines != t->strand_start + t->n_strands * t->strand_length) {
-        t->uneven = true;
-    }
-    t->n_strands++;
-}
-
-double *v_new(Tape *t, size_t n)
-{
-    size_t at = n > 1 ? whole_blocks(t->n_values) : t->n_values;
-    size_t room = n > 1 ? whole_blocks(n) : n;
-    if (room > t->max_values - BLOCK - at) {
-        abort();         // the caller has not reserved what it uses: a mistake in the program, not in its input
-    }
-    t->n_values = at + room;
-    return t->data + at;
-}
-
-double *v_value(Tape *t, double data)
-{
-    double *v = v_new(t, 1);
-    *v = data;
-    return v;
-}
-
-static inline Line *record(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
-{
-    Line *line = &t->unrecorded;
-    if (t->recording) {
-        if (t->n_lines == t->max_lines) {
-            abort();
-        }
-        line = &t->lines[t->n_lines++];
-    }
-    line->op = op;
-    line->n = (uint32_t)n;
-    line->out = out;
-    line->a = a;
-    line->b = b;
-    line->c = c;
-    return line;
-}
-
-// What a line says is done at once, unless it is in a strand: then tape_join() does it.
-static APART void lines_forward(Line *l, size_t n, size_t apart);
-
-static inline double *compute(Tape *t, Line *line)
-{
-    if (t->deferred && !t->recording) {
-        tape_join(t);    // a line that is not kept cannot wait
-    }
-    if (!t->deferred) {
-        lines_forward(line, 1, 0);
-    }
-    return line->out;
-}
-
-// An atom on n neighbours: one line, or n lines where every one is to be seen.
-static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
-{
-    if (!t->atomic) {
-        return compute(t, record(t, op, out, n, a, b, c));
-    }
-    lines_forward(&(Line){.op = op, .n = (uint32_t)n, .out = out, .a = a, .b = b, .c = c}, 1, 0);
-    for (size_t i = 0; i < n; i++) {
-        record(t, op, out + i, 1, a + i, b ? b + i : NULL, c);
-    }
-    return out;
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * The atoms. Forward: the data of out from the data of a and b. Backward: into the gradients of a and b, the gradient
- * of out times the local derivative.
- */
-
-// a + b. Local derivatives: 1 and 1.
-static inline void add_forward(const Line *l)
-{
-    size_t n = l->n, i = 0;
-    if (n == 1) {
-        *l->out = *l->a + *l->b;
-        return;
-    }
-    for (; i + LANES <= n; i += LANES) {
-        store(l->out + i, load(l->a + i) + load(l->b + i));
-    }
-    if (i < n) {
-        store(l->out + i, first_or(load(l->a + i) + load(l->b + i), n - i, load(l->out + i)));
-    }
-}
-
-static inline void add_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
-    size_t n = l->n, i = 0;
-    if (n == 1) {
-        *ga += *g;
-        *gb += *g;
-        return;
-    }
-    for (; i + LANES <= n; i += LANES) {
-        store(ga + i, load(ga + i) + load(g + i));
-        store(gb + i, load(gb + i) + load(g + i));
-    }
-    if (i < n) {
-        store(ga + i, load(ga + i) + first(load(g + i), n - i));
-        store(gb + i, load(gb + i) + first(load(g + i), n - i));
-    }
-}
-
-// a * b. Local derivatives: b and a.
-static inline void mul_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * l->b[i];
-    }
-}
-
-static inline void mul_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->b[i] * g[i];
-        gb[i] += l->a[i] * g[i];
-    }
-}
-
-// a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
-static inline void pow_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
-    }
-}
-
-static inline void pow_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->c * (l->c == 2 ? l->a[i] : pow(l->a[i], l->c - 1)) * g[i];
-    }
-}
-
-// log a. Local derivative: 1 / a.
-static inline void log_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = log(l->a[i]);
-    }
-}
-
-static inline void log_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += 1 / l->a[i] * g[i];
-    }
-}
-
-// e^a. Local derivative: e^a, which is out.
-static inline void exp_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = exp(l->a[i]);
-    }
-}
-
-static inline void exp_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->out[i] * g[i];
-    }
-}
-
-// the larger of a and 0. Local derivative: 1 where a is positive, else 0.
-static inline void relu_forward(const Line *l)
-{
-    size_t n = l->n, i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        store(l->out + i, where_positive(load(l->a + i), load(l->a + i)));
-    }
-    if (i < n) {
-        store(l->out + i, first_or(where_positive(load(l->a + i), load(l->a + i)), n - i, load(l->out + i)));
-    }
-}
-
-static inline void relu_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    size_t n = l->n, i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        store(ga + i, load(ga + i) + where_positive(load(l->a + i), load(g + i)));
-    }
-    if (i < n) {
-        store(ga + i, load(ga + i) + first(where_positive(load(l->a + i), load(g + i)), n - i));
-    }
-}
-
-// a + c. Local derivative: 1.
-static inline void plus_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] + l->c;
-    }
-}
-
-static inline void plus_backward(const Tape *t, const Line *l)
-{
-    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
-}
-
-// a * c. Local derivative: c.
-static inline void times_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * l->c;
-    }
-}
-
-static inline void times_backward(const Tape *t, const Line *l)
-{
-    add_scaled(grad(t, l->a), l->c, grad(t, l->out), l->n);
-}
-
-double *v_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, v_new(t, n), n, a, b, 0); }
-double *v_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, v_new(t, n), n, a, b, 0); }
-double *v_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, v_new(t, n), n, a, NULL, c); }
-double *v_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, v_new(t, n), n, a, NULL, 0); }
-double *v_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, v_new(t, n), n, a, NULL, 0); }
-double *v_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, v_new(t, n), n, a, NULL, 0); }
-double *v_plus(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_PLUS, v_new(t, n), n, a, NULL, c); }
-double *v_times(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_TIMES, v_new(t, n), n, a, NULL, c); }
-
-double *v_neg(Tape *t, double *a, size_t n) { return v_times(t, a, -1, n); }
-double *v_sub(Tape *t, double *a, double *b, size_t n) { return v_add(t, a, v_neg(t, b, n), n); }
-double *v_div(Tape *t, double *a, double *b, size_t n) { return v_mul(t, a, v_pow(t, b, -1, n), n); }
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Many atoms in one line. The function "..._of_atoms" is the definition; the line computes the same in one go.
- */
-
-// out = a[0]*b[0] + a[1]*b[1] + ... atom by atom: the definition of every sum of products below.
-static void sum_of_products(Tape *t, double *out, double *a, size_t a_step, double *b, size_t b_step, size_t n)
-{
-    double *sum = atoms(t, OP_MUL, n == 1 ? out : v_new(t, 1), 1, a, b, 0);
-    for (size_t i = 1; i < n; i++) {
-        double *product = v_mul(t, a + i * a_step, b + i * b_step, 1);
-        sum = atoms(t, OP_ADD, i == n - 1 ? out : v_new(t, 1), 1, sum, product, 0);
-    }
-}
-
-// a[i] * s. Local derivatives: s, and for s all of the a[i].
-static APART double *scale_of_atoms(Tape *t, double *a, double *s, size_t n)
-{
-    double *out = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
-    }
-    return out;
-}
-
-double *v_scale(Tape *t, double *a, double *s, size_t n)
-{
-    return t->atomic ? scale_of_atoms(t, a, s, n) : compute(t, record(t, OP_SCALE, v_new(t, n), n, a, s, 0));
-}
-
-static inline void scale_forward(const Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * *l->b;
-    }
-}
-
-static inline void scale_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out);
-    add_scaled(grad(t, l->a), *l->b, g, l->n);
-    *grad(t, l->b) += dot(g, l->a, l->n);
-}
-
-// a[0] + a[1] + ... Local derivatives: 1.
-static APART double *sum_of_atoms(Tape *t, double *a, size_t n)
-{
-    double *sum = a;
-    for (size_t i = 1; i < n; i++) {
-        sum = v_add(t, sum, a + i, 1);
-    }
-    return sum;
-}
-
-double *v_sum(Tape *t, double *a, size_t n)
-{
-    return t->atomic ? sum_of_atoms(t, a, n) : compute(t, record(t, OP_SUM, v_new(t, 1), n, a, NULL, 0));
-}
-
-static inline void sum_forward(const Line *l)
-{
-    double sum = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        sum += l->a[i];
-    }
-    *l->out = sum;
-}
-
-static inline void sum_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += *g;
-    }
-}
-
-// a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
-static APART double *dot_of_atoms(Tape *t, double *a, double *b, size_t n)
-{
-    double *out = v_new(t, 1);
-    sum_of_products(t, out, a, 1, b, 1, n);
-    return out;
-}
-
-double *v_dot(Tape *t, double *a, double *b, size_t n)
-{
-    return t->atomic ? dot_of_atoms(t, a, b, n) : compute(t, record(t, OP_DOT, v_new(t, 1), n, a, b, 0));
-}
-
-static inline void dot_forward(const Line *l)
-{
-    *l->out = dot(l->a, l->b, l->n);
-}
-
-static inline void dot_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out);
-    add_scaled(grad(t, l->a), *g, l->b, l->n);
-    add_scaled(grad(t, l->b), *g, l->a, l->n);
-}
-
-// e^(a[i] - max) / total, where the total is the sum of all e^(a[i] - max). The maximum changes nothing but the size of
-// the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to a[k] is
-// -out[i]*out[k], plus out[i] where i is k.
-static APART double *softmax_of_atoms(Tape *t, double *a, size_t n)
-{
-    double *exps = v_exp(t, v_plus(t, a, -largest(a, n), n), n);
-    double *total = v_sum(t, exps, n);
-    return v_scale(t, exps, v_pow(t, total, -1, 1), n);
-}
-
-double *v_softmax(Tape *t, double *a, size_t n)
-{
-    return t->atomic ? softmax_of_atoms(t, a, n) : compute(t, record(t, OP_SOFTMAX, v_new(t, n), n, a, NULL, 0));
-}
 
 // Where exponential() gives up, the C library decides.
-static APART void softmax_by_libm(double *out, const double *a, double max, size_t n)
+static NOINLINE void softmax_by_libm(double *out, const double *a, double max, size_t n)
 {
     double total = 0;
     for (size_t i = 0; i < n; i++) {
@@ -839,7 +1131,7 @@ static APART void softmax_by_libm(double *out, const double *a, double max, size
     }
 }
 
-static inline void softmax_forward(const Line *l)
+static inline void fast_softmax_forward(const Line *l)
 {
     double *out = l->out, *a = l->a, max = largest(a, l->n);
     size_t n = l->n;
@@ -850,7 +1142,7 @@ static inline void softmax_forward(const Line *l)
     Vec sum = ZERO;
     for (size_t i = 0; i < n; i += LANES) {
         Vec x = load(a + i) - max;
-        Vec e = exponential(n - i < LANES ? first_or(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
+        Vec e = exponential(n - i < LANES ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
         store(out + i, e);
         sum += e;
     }
@@ -863,132 +1155,75 @@ static inline void softmax_forward(const Line *l)
     }
 }
 
-static inline void softmax_backward(const Tape *t, const Line *l)
+static inline void fast_softmax_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a), mean = dot(g, l->out, l->n);
+    double *g = grad(t, l->out), *ga = grad(t, l->a), mean = fast_dot(g, l->out, l->n);
     size_t n = l->n, i = 0;
     for (; i + LANES <= n; i += LANES) {
         store(ga + i, load(ga + i) + load(l->out + i) * (load(g + i) - mean));
     }
     if (i < n) {
-        store(ga + i, load(ga + i) + first(load(l->out + i) * (load(g + i) - mean), n - i));
+        store(ga + i, load(ga + i) + keep_first(load(l->out + i) * (load(g + i) - mean), n - i));
     }
 }
 
-// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect
-// to a[k] is -out[i]*out[k] * scale/n, plus scale where i is k.
-static APART double *rmsnorm_of_atoms(Tape *t, double *a, double eps, size_t n)
-{
-    double *ms = v_times(t, v_dot(t, a, a, n), 1 / (double)n, 1);
-    double *scale = v_pow(t, v_plus(t, ms, eps, 1), -0.5, 1);
-    return v_scale(t, a, scale, n);
-}
-
-double *v_rmsnorm(Tape *t, double *a, double eps, size_t n)
-{
-    return t->atomic ? rmsnorm_of_atoms(t, a, eps, n) : compute(t, record(t, OP_RMSNORM, v_new(t, n), n, a, NULL, eps));
-}
-
-// The line's constant is at first eps, then the scale.
-static inline void rmsnorm_forward(Line *l)
+static inline void fast_rmsnorm_forward(Line *l)
 {
     size_t n = l->n, i = 0;
-    double per_n = 1 / (double)n, scale = 1 / sqrt(dot(l->a, l->a, n) * per_n + l->c);
+    double per_n = 1 / (double)n, scale = 1 / sqrt(fast_dot(l->a, l->a, n) * per_n + l->c);
     for (; i + LANES <= n; i += LANES) {
         store(l->out + i, load(l->a + i) * scale);
     }
     if (i < n) {
-        store(l->out + i, first_or(load(l->a + i) * scale, n - i, load(l->out + i)));
+        store(l->out + i, blend_first(load(l->a + i) * scale, n - i, load(l->out + i)));
     }
     l->c = scale;
 }
 
-static inline void rmsnorm_backward(const Tape *t, const Line *l)
+static inline void fast_rmsnorm_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
-    double per_n = 1 / (double)l->n, mean = dot(g, l->out, l->n) * per_n;
+    double per_n = 1 / (double)l->n, mean = fast_dot(g, l->out, l->n) * per_n;
     size_t n = l->n, i = 0;
     for (; i + LANES <= n; i += LANES) {
         store(ga + i, load(ga + i) + scale * (load(g + i) - mean * load(l->out + i)));
     }
     if (i < n) {
-        store(ga + i, load(ga + i) + first(scale * (load(g + i) - mean * load(l->out + i)), n - i));
+        store(ga + i, load(ga + i) + keep_first(scale * (load(g + i) - mean * load(l->out + i)), n - i));
     }
 }
 
-// (a dot row i of b) * c. Local derivatives: row i times c, and a times c.
-static APART double *dots_of_atoms(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c)
-{
-    double *dots = v_new(t, n);
-    for (size_t i = 0; i < n; i++) {
-        sum_of_products(t, dots + i, a, 1, b + i * stride, 1, m);
-    }
-    return v_times(t, dots, c, n);
-}
-
-double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c)
-{
-    if (t->atomic) {
-        return dots_of_atoms(t, a, b, n, stride, m, c);
-    }
-    Line *line = record(t, OP_DOTS, v_new(t, n), n, a, b, c);
-    line->m = (uint32_t)m;
-    line->stride = (uint32_t)stride;
-    return compute(t, line);
-}
-
-static inline void dots_forward(const Line *l)
+static inline void fast_row_dots_forward(const Line *l)
 {
     double *out = l->out, *a = l->a;
-    if (l->m == LANES) {
+    if (l->length == LANES) {
         multiply(&out, l->b, l->stride, &a, 1, l->n, LANES, l->c, false);
     } else {
-        multiply_any(&out, l->b, l->stride, &a, 1, l->n, l->m, l->c, false);
+        multiply_any(&out, l->b, l->stride, &a, 1, l->n, l->length, l->c, false);
     }
 }
 
-static inline void dots_backward(const Tape *t, const Line *l)
+static inline void fast_row_dots_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out);
-    size_t m = l->m, stride = l->stride;
-    for (size_t j = 0; j < m; j += LANES) {
+    size_t length = l->length, stride = l->stride;
+    for (size_t j = 0; j < length; j += LANES) {
         double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
         Vec ca = l->c * load(l->a + j), sum = ZERO;
-        bool whole = m - j >= LANES;
+        bool whole = length - j >= LANES;
         for (size_t i = 0; i < l->n; i++, b += stride, gb += stride) {
             sum += g[i] * load(b);
-            store(gb, load(gb) + (whole ? g[i] * ca : first(g[i] * ca, m - j)));
+            store(gb, load(gb) + (whole ? g[i] * ca : keep_first(g[i] * ca, length - j)));
         }
-        store(ga, load(ga) + (whole ? l->c * sum : first(l->c * sum, m - j)));
+        store(ga, load(ga) + (whole ? l->c * sum : keep_first(l->c * sum, length - j)));
     }
 }
 
-// a[0] * row 0 of b + a[1] * row 1 of b + ... Local derivatives: row i, and a[i].
-static APART double *weighted_sum_of_atoms(Tape *t, double *out, double *a, double *b, size_t n, size_t stride,
-                                           size_t m)
-{
-    for (size_t j = 0; j < m; j++) {
-        sum_of_products(t, out + j, a, 1, b + j, stride, n);
-    }
-    return out;
-}
-
-double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m)
-{
-    if (t->atomic) {
-        return weighted_sum_of_atoms(t, out, a, b, n, stride, m);
-    }
-    Line *line = record(t, OP_WEIGHTED_SUM, out, n, a, b, 0);
-    line->m = (uint32_t)m;
-    line->stride = (uint32_t)stride;
-    return compute(t, line);
-}
-
-static inline void weighted_sum_forward(const Line *l)
+static inline void fast_weighted_sum_forward(const Line *l)
 {
     double *out = l->out, *a = l->a;
-    size_t n = l->n, m = l->m, stride = l->stride;
-    for (size_t j = 0; j < m; j += LANES) {
+    size_t n = l->n, length = l->length, stride = l->stride;
+    for (size_t j = 0; j < length; j += LANES) {
         Vec even = ZERO, odd = ZERO;
         const double *bi = l->b + j;
         size_t i = 0;
@@ -999,252 +1234,101 @@ static inline void weighted_sum_forward(const Line *l)
         if (i < n) {
             even += a[i] * load(bi);
         }
-        store(out + j, m - j < LANES ? first_or(even + odd, m - j, load(out + j)) : even + odd);
+        store(out + j, length - j < LANES ? blend_first(even + odd, length - j, load(out + j)) : even + odd);
     }
 }
 
-static inline void weighted_sum_backward(const Tape *t, const Line *l)
+static inline void fast_weighted_sum_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    size_t n = l->n, m = l->m, stride = l->stride;
-    if (m == LANES) {
+    size_t n = l->n, length = l->length, stride = l->stride;
+    if (length == LANES) {
         multiply(&ga, l->b, stride, &g, 1, n, LANES, 1, true);
     } else {
-        multiply_any(&ga, l->b, stride, &g, 1, n, m, 1, true);
+        multiply_any(&ga, l->b, stride, &g, 1, n, length, 1, true);
     }
-    for (size_t j = 0; j < m; j += LANES) {
+    for (size_t j = 0; j < length; j += LANES) {
         double *gb = grad(t, l->b) + j;
         Vec gj = load(g + j);
-        bool whole = m - j >= LANES;
+        bool whole = length - j >= LANES;
         for (size_t i = 0; i < n; i++, gb += stride) {
-            store(gb, load(gb) + (whole ? l->a[i] * gj : first(l->a[i] * gj, m - j)));
+            store(gb, load(gb) + (whole ? l->a[i] * gj : keep_first(l->a[i] * gj, length - j)));
         }
     }
 }
 
-// x dot row j of w. Local derivatives: row j, and x.
-static APART double *linear_of_atoms(Tape *t, double *out, double *x, Matrix *w)
-{
-    for (size_t j = 0; j < w->rows; j++) {
-        sum_of_products(t, out + j, w->data + j * w->cols, 1, x, 1, w->cols);
-    }
-    return out;
-}
 
-double *v_linear(Tape *t, double *out, double *x, Matrix *w)
+static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
-    if (t->atomic) {
-        return linear_of_atoms(t, out, x, w);
-    }
-    Line *line = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
-    line->w = w;
-    return compute(t, line);
-}
-
-// Both for n lines that use the same matrix and lie `apart`: so the matrix and its gradients, which are much larger
-// than all else, are gone through once for up to 32 lines. Rows of 16 and of 64 are those of the default model; where
-// the length is known, loops over it need not be counted.
-static void linear_forward(const Line *l, size_t n, size_t apart)
-{
-    const Matrix *w = l->w;
-    while (n > 0) {
+    const Matrix *w = lanes[0][k].w;
+    for (size_t s = 0; s < n;) {
         double *x[32], *y[32];
-        size_t k = 0;
-        for (; k < n && k < 32; k++, l += apart) {
-            x[k] = l->a;
-            y[k] = l->out;
+        size_t i = 0;
+        for (; s < n && i < 32; i++, s++) {
+            x[i] = lanes[s][k].a;
+            y[i] = lanes[s][k].out;
         }
         if (w->cols == 16) {
-            multiply(y, w->data, 16, x, k, w->rows, 16, 1, false);
+            multiply(y, w->data, 16, x, i, w->rows, 16, 1, false);
         } else if (w->cols == 64) {
-            multiply(y, w->data, 64, x, k, w->rows, 64, 1, false);
+            multiply(y, w->data, 64, x, i, w->rows, 64, 1, false);
         } else {
-            multiply_any(y, w->data, w->cols, x, k, w->rows, w->cols, 1, false);
+            multiply_any(y, w->data, w->cols, x, i, w->rows, w->cols, 1, false);
         }
-        n -= k;
     }
 }
 
-static void linear_backward(const Tape *t, const Line *l, size_t n, size_t apart)
+static void linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    Matrix *w = l->w;
-    while (n > 0) {
+    Matrix *w = lanes[0][k].w;
+    for (size_t s = 0; s < n;) {
         double *x[32], *gx[32], *g[32], *gw = grad(t, w->data);
-        size_t k = 0;
-        for (; k < n && k < 32; k++, l += apart) {
-            x[k] = l->a;
-            gx[k] = grad(t, l->a);
-            g[k] = grad(t, l->out);
+        size_t i = 0;
+        for (; s < n && i < 32; i++, s++) {
+            x[i] = lanes[s][k].a;
+            gx[i] = grad(t, x[i]);
+            g[i] = grad(t, lanes[s][k].out);
         }
         if (w->cols == 16) {
-            add_rows(gx, w->data, g, k, w->rows, 16);
-            add_products(gw, g, x, k, w->rows, 16);
+            add_rows(gx, w->data, g, i, w->rows, 16);
+            add_products(gw, g, x, i, w->rows, 16);
         } else {
-            add_rows(gx, w->data, g, k, w->rows, w->cols);
-            add_products(gw, g, x, k, w->rows, w->cols);
+            add_rows(gx, w->data, g, i, w->rows, w->cols);
+            add_products(gw, g, x, i, w->rows, w->cols);
         }
-        n -= k;
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Forward and backward: the walks over the lines.
- *
- * A program that does the same to many inputs (here: to the positions of a document) writes the same lines again and
- * again. If it says so (tape_strand() and tape_join() in autograd.h), they are read side by side: line 1 of all
- * strands, then line 2 of all strands; backward the same from the end. What they have in common, such as a matrix, is
- * then fetched once for many strands.
- */
-const char *const op_names[N_OPS] = {
-    [OP_ADD] = "add", [OP_MUL] = "mul", [OP_POW] = "pow", [OP_LOG] = "log", [OP_EXP] = "exp", [OP_RELU] = "relu",
-    [OP_PLUS] = "plus", [OP_TIMES] = "times", [OP_SCALE] = "scale", [OP_SUM] = "sum", [OP_DOT] = "dot",
-    [OP_DOTS] = "dots", [OP_WEIGHTED_SUM] = "weighted sum", [OP_LINEAR] = "linear", [OP_SOFTMAX] = "softmax",
-    [OP_RMSNORM] = "rmsnorm",
+#define EACH_LANE(name)                                                                                        \
+    static void name##_forward_lanes(Line *const *lanes, size_t n, size_t k)                                  \
+    {                                                                                                          \
+        for (size_t s = 0; s < n; s++) {                                                                       \
+            fast_##name##_forward(&lanes[s][k]);                                                               \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void name##_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)                  \
+    {                                                                                                          \
+        for (size_t s = n; s-- > 0;) {                                                                         \
+            fast_##name##_backward(t, &lanes[s][k]);                                                           \
+        }                                                                                                      \
+    }
+EACH_LANE(softmax)
+EACH_LANE(rmsnorm)
+EACH_LANE(row_dots)
+EACH_LANE(weighted_sum)
+
+static const FastOperation faster[N_OPS] = {
+    [OP_LINEAR] = {linear_forward_lanes, linear_backward_lanes},
+    [OP_ROW_DOTS] = {row_dots_forward_lanes, row_dots_backward_lanes},
+    [OP_WEIGHTED_SUM] = {weighted_sum_forward_lanes, weighted_sum_backward_lanes},
+    [OP_SOFTMAX] = {softmax_forward_lanes, softmax_backward_lanes},
+    [OP_RMSNORM] = {rmsnorm_forward_lanes, rmsnorm_backward_lanes},
 };
 
-// n lines of the same operation that lie `apart`: the first of them first.
-static APART void lines_forward(Line *l, size_t n, size_t apart)
-{
-#define EACH(forward) for (; n > 0; n--, l += apart) { forward(l); } break
-    switch (l->op) {
-    case OP_ADD: EACH(add_forward);
-    case OP_MUL: EACH(mul_forward);
-    case OP_POW: EACH(pow_forward);
-    case OP_LOG: EACH(log_forward);
-    case OP_EXP: EACH(exp_forward);
-    case OP_RELU: EACH(relu_forward);
-    case OP_PLUS: EACH(plus_forward);
-    case OP_TIMES: EACH(times_forward);
-    case OP_SCALE: EACH(scale_forward);
-    case OP_SUM: EACH(sum_forward);
-    case OP_DOT: EACH(dot_forward);
-    case OP_DOTS: EACH(dots_forward);
-    case OP_WEIGHTED_SUM: EACH(weighted_sum_forward);
-    case OP_LINEAR: linear_forward(l, n, apart); break;
-    case OP_SOFTMAX: EACH(softmax_forward);
-    case OP_RMSNORM: EACH(rmsnorm_forward);
-    case N_OPS: break;
-    }
-#undef EACH
-}
-
-// Is x one of the values that a line made?
-static inline bool made(const Line *l, const double *x)
-{
-    size_t n = l->op == OP_SUM || l->op == OP_DOT ? 1 : l->op == OP_WEIGHTED_SUM ? l->m : l->n;
-    return x >= l->out && x < l->out + n;
-}
-
-// The same backward: the last of them first.
-static APART void lines_backward(const Tape *t, const Line *l, size_t n, size_t apart)
-{
-#define EACH(backward) for (l += n * apart; n > 0; n--) { l -= apart; backward(t, l); } break
-    switch (l->op) {
-    case OP_ADD: EACH(add_backward);
-    case OP_MUL: EACH(mul_backward);
-    case OP_POW: EACH(pow_backward);
-    case OP_LOG: EACH(log_backward);
-    case OP_EXP: EACH(exp_backward);
-    case OP_RELU: EACH(relu_backward);
-    case OP_PLUS: EACH(plus_backward);
-    case OP_TIMES: EACH(times_backward);
-    case OP_SCALE: EACH(scale_backward);
-    case OP_SUM: EACH(sum_backward);
-    case OP_DOT: EACH(dot_backward);
-    case OP_DOTS: EACH(dots_backward);
-    case OP_WEIGHTED_SUM: EACH(weighted_sum_backward);
-    case OP_LINEAR: linear_backward(t, l, n, apart); break;
-    case OP_SOFTMAX: EACH(softmax_backward);
-    case OP_RMSNORM: EACH(rmsnorm_backward);
-    case N_OPS: break;
-    }
-#undef EACH
-}
-
-// Is line k of a strand the same as that of the strand before? Of a product with a matrix, the operands of all strands
-// are taken together; so they must be apart, and behind what the strands before have made of theirs.
-static inline bool lines_are_alike(const Line *l, const Line *before)
-{
-    return l->op == before->op && (l->op != OP_LINEAR || (l->w == before->w && l->a >= before->a + l->w->cols &&
-                                                          l->a >= before->out + l->w->rows));
-}
-
-static bool strands_are_alike(const Tape *t)
-{
-    size_t length = t->strand_length, n = t->n_strands;
-    if (t->uneven || n < 2 || t->n_lines != t->strand_start + n * length) {
-        return false;
-    }
-    for (const Line *l = &t->lines[t->strand_start + length]; l < &t->lines[t->n_lines]; l++) {
-        if (!lines_are_alike(l, l - length)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void tape_join(Tape *t)
-{
-    if (!t->deferred) {
-        return;
-    }
-    t->deferred = false;
-    t->uneven = !strands_are_alike(t);
-    Line *l = &t->lines[t->strand_start];
-    if (!t->uneven) {
-        for (size_t k = 0; k < t->strand_length; k++) {
-            lines_forward(l + k, t->n_strands, t->strand_length);
-        }
-    } else {
-        for (; l < t->lines + t->n_lines; l++) {
-            lines_forward(l, 1, 0);
-        }
-    }
-}
-
-void backward(Tape *t, double *result)
-{
-    tape_join(t);
-    memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
-    *grad(t, result) = 1;
-    size_t i = t->n_lines, strands_end = t->strand_start + t->n_strands * t->strand_length;
-    while (i > t->first_line && !made(&t->lines[i - 1], result)) {
-        i--;                                           // lines after the result have no part in it
-    }
-    if (t->n_strands > 0 && !t->uneven && i >= strands_end) {
-        while (i > strands_end) {
-            lines_backward(t, &t->lines[--i], 1, 0);
-        }
-        for (size_t k = t->strand_length; k-- > 0;) {
-            lines_backward(t, &t->lines[t->strand_start + k], t->n_strands, t->strand_length);
-        }
-        i = t->strand_start;
-    }
-    while (i > t->first_line) {
-        lines_backward(t, &t->lines[--i], 1, 0);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------------------
- * Adam: each parameter moves against the running mean of its gradient, measured by the root of the running mean of the
- * gradient's square. Both means start at zero; the corrections undo what that takes from them in the first steps.
+ * Adam, several parameters at a time.
  */
-typedef struct {
-    double lr, beta1, beta2, eps, correct1, correct2;
-} AdamStep;
 
-static APART void adam_each(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
-{
-    for (size_t i = 0; i < n; i++) {
-        m[i] = s->beta1 * m[i] + (1 - s->beta1) * g[i];
-        v[i] = s->beta2 * v[i] + (1 - s->beta2) * g[i] * g[i];
-        double m_hat = m[i] * s->correct1, v_hat = v[i] * s->correct2;
-        p[i] -= s->lr * m_hat / (sqrt(v_hat) + s->eps);
-        g[i] = 0;
-    }
-}
-
-#if LANES > 1
 // The same for four vectors at a time, because roots and divisions cost more than all the rest. The move is a fraction.
 // Of the first two vectors it is m / (root + eps). Of the other two the root is only known roughly, as r. One step of
 // Newton's gives the missing digits: (r*r + v) / (2*r); so m / (root + eps) is 2*r*m / (r*r + v + 2*r*eps). There v is
@@ -1253,13 +1337,15 @@ static APART void adam_each(double *p, double *g, double *m, double *v, size_t n
 // four denominators, and multiplying it by the other three gives each its own. Returns how many parameters it has
 // moved; it stops early where numbers are too large for this, and does nothing where the rate or eps is out of range,
 // or where the means forget so fast that the shorter way to write them loses digits.
-static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
+size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
+               double correct1, double correct2)
 {
     const double scale = 0x1p60, root_scale = 0x1p30;
-    double root2 = sqrt(s->correct2), rate = s->lr * s->correct1 / root2, eps = s->eps / root2;
-    double new1 = 1 - s->beta1, new2 = 1 - s->beta2;
+    double root2 = sqrt(correct2), rate = lr * root2 / correct1;
+    double new1 = 1 - beta1, new2 = 1 - beta2;
+    eps *= root2;
     size_t i = 0;
-    if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || s->beta1 < 0.5 || s->beta2 < 0.5) {
+    if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) {
         return 0;
     }
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
@@ -1291,25 +1377,15 @@ static APART size_t adam_fast(double *p, double *g, double *m, double *v, size_t
     }
     return i;
 }
+
 #else
-static size_t adam_fast(double *p, double *g, double *m, double *v, size_t n, const AdamStep *s)
+static const FastOperation faster[N_OPS] = {{NULL, NULL}};
+
+size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
+               double correct1, double correct2)
 {
-    (void)p, (void)g, (void)m, (void)v, (void)n, (void)s;
+    (void)p, (void)g, (void)m, (void)v, (void)n, (void)lr, (void)beta1, (void)beta2, (void)eps, (void)correct1;
+    (void)correct2;
     return 0;
 }
 #endif
-
-void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, double lr, double beta1, double beta2,
-          double eps)
-{
-    AdamStep s = {.lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps,
-                  .correct1 = 1 / (1 - pow(beta1, (double)step + 1)),
-                  .correct2 = 1 / (1 - pow(beta2, (double)step + 1))};
-    size_t i = 0;
-    while (i < n) {
-        i += adam_fast(p + i, g + i, m + i, v + i, n - i, &s);
-        size_t rest = n - i < 4 * LANES ? n - i : 4 * LANES;
-        adam_each(p + i, g + i, m + i, v + i, rest, &s);
-        i += rest;
-    }
-}

@@ -1,16 +1,16 @@
 /* autograd: derivatives by bookkeeping, one scalar at a time.
  *
  * A value is one number, its data, with a second number beside it, its gradient: the derivative of the final result
- * with respect to that value. Every operation below computes its data at once (only between tape_strand() and
- * tape_join() a little later) and writes one line on a tape: what was done, to which values, giving which. Calculus
- * says how a small change of an operand changes the result of one line (the local derivative). The chain rule says that
- * along a path local derivatives multiply, and where paths meet they add. So backward() sets the gradient of the result
- * to 1 and reads the tape from the last line to the first; each line adds to the gradient of each operand the gradient
- * of what it made times the local derivative. That is all.
+ * with respect to that value. Every operation below computes its data and writes one line on a tape: what was done, to
+ * which values, giving which. Calculus says how a small change of an operand changes the result of one line (the local
+ * derivative). The chain rule says that along a path local derivatives multiply, and where paths meet they add. So
+ * backward() sets the gradient of the result to 1 and reads the tape from the last line to the first; each line adds
+ * to the gradient of each operand the gradient of its output times the local derivative. That is all.
  *
  * A value is held by a pointer to its data: *x is the number, *grad(t, x) its gradient. Values made together are
- * neighbours, so a vector is such a pointer too (x[i], grad(t, x)[i]) and a slice of it is x + start. An operation on n
- * neighbours is n scalar operations. In a debugger, x[0]@16 and grad(t, x)[0]@16 show a vector of sixteen.
+ * neighbours, so a vector is such a pointer too (x[i], grad(t, x)[i]) and a slice of it is x + start. An operation on
+ * n neighbours is n scalar operations. In gdb, p x[0]@16 and p grad(t, x)[0]@16 show a vector of sixteen; in lldb,
+ * parray 16 x.
  */
 #ifndef AUTOGRAD_H
 #define AUTOGRAD_H
@@ -21,13 +21,11 @@
 
 typedef enum {
     // the atoms: everything else is made of these
-    OP_ADD, OP_MUL, OP_POW, OP_LOG, OP_EXP, OP_RELU, OP_PLUS, OP_TIMES,
-    // many atoms written as one line
-    OP_SCALE, OP_SUM, OP_DOT, OP_DOTS, OP_WEIGHTED_SUM, OP_LINEAR, OP_SOFTMAX, OP_RMSNORM,
+    OP_ADD, OP_MUL, OP_POW, OP_LOG, OP_EXP, OP_RELU, OP_ADD_CONST, OP_MUL_CONST, OP_COPY,
+    // many atoms as one line
+    OP_MUL_SCALAR, OP_SUM, OP_DOT, OP_ROW_DOTS, OP_WEIGHTED_SUM, OP_LINEAR, OP_SOFTMAX, OP_RMSNORM,
     N_OPS
 } Op;
-
-extern const char *const op_names[N_OPS];
 
 // A matrix of values, row after row. The name is for people and files.
 typedef struct {
@@ -36,48 +34,53 @@ typedef struct {
     double *data;        // [rows][cols]
 } Matrix;
 
-// One line of the tape.
+// One line of the tape: out = op(a, b).
 typedef struct {
     Op op;               // what was done
     uint32_t n;          // to how many values, or rows of values, at once
-    double *out;         // what it made
+    double *out;         // the result
     double *a;           // the first operand
     union {
         double *b;       // the second operand, if there is one
         Matrix *w;       // linear: the matrix
     };
     double c;            // the constant, if there is one
-    uint32_t m, stride;  // where b is rows: their length, and how far it is from one to the next
+    uint32_t length, stride;   // where b is rows: how long one is, and how far it is from one to the next
 } Line;
 
-// The tape, with the memory of all values. It is taken once, at the start, so that no operation can fail.
+// What an operation is called, what it computes, and how its gradients flow back.
+typedef struct Tape Tape;
 typedef struct {
+    const char *name;
+    void (*forward)(Line *l);
+    void (*backward)(const Tape *t, const Line *l);
+} Operation;
+
+extern const Operation operations[N_OPS];
+
+// The tape, with the memory of all values. It is taken once, at the start, so that no operation can fail.
+struct Tape {
     double *data;        // [2][max_values] the data of every value, then the gradient of every value
     size_t n_values, max_values;
     Line *lines;         // [max_lines] what was done, in order
     size_t n_lines, max_lines;
     size_t first_value, first_line;   // the mark: what was made before it outlives tape_drop()
-    size_t n_strands, strand_start, strand_length;   // strands that are alike, one behind the other
-    bool uneven;         // they are not alike
-    bool deferred;       // their lines are written, but not yet computed
-    bool recording;      // off: compute, but write no lines
-    bool atomic;         // on: every single + and * is a line of its own
-    Line unrecorded;     // where a line goes that is not kept
-    void *memory;
-} Tape;
+    bool atomic;         // every single + and * is a line of its own, for people who want to see it
+    bool counting;       // nothing is stored or computed: only counted, to find out how much memory is needed
+    void *memory;        // what data lies in
 
-bool tape_init(Tape *t, size_t max_values, size_t max_lines);   // false: not enough memory
+    // For speed alone: see tape_lane() below.
+    Line **lanes;        // [max_lanes] where each lane begins
+    size_t n_lanes, max_lanes, lane_length;
+    bool in_lane, ragged, pending;    // a lane is being written; lanes are not alike; lines are not yet computed
+};
+
+// Memory for so many values, lines and lanes. false: there is not enough. All zero: a tape that only counts.
+bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes);
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
 void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
-
-// For speed alone, where the same is done to many inputs: tape_strand() before each of them, tape_join() after the
-// last. In between lines are written, but not computed, so nothing may be read yet. Then line 1 of all strands is
-// computed, line 2 of all, and so on: of other strands line k may use only what was made by their lines before k, or by
-// line k of the strand before it. Strands that turn out not to be alike are computed in plain order.
-void tape_strand(Tape *t);
-void tape_join(Tape *t);
 
 // The gradient of a value, or of the first of several neighbours.
 static inline double *grad(const Tape *t, double *x)
@@ -87,43 +90,58 @@ static inline double *grad(const Tape *t, double *x)
 
 // Leaves: values that no operation made. More than the tape has room for ends the program. In all of this n is at
 // least 1.
-double *v_new(Tape *t, size_t n);           // n neighbours, to be filled in
-double *v_value(Tape *t, double data);      // one value
+double *ag_vector(Tape *t, size_t n);       // n neighbours, to be filled in
+double *ag_scalar(Tape *t, double data);    // one value
 
 // The atoms, on n neighbours. The i-th result is
-double *v_add(Tape *t, double *a, double *b, size_t n);      // a[i] + b[i]
-double *v_mul(Tape *t, double *a, double *b, size_t n);      // a[i] * b[i]
-double *v_pow(Tape *t, double *a, double c, size_t n);       // a[i] to the power c
-double *v_log(Tape *t, double *a, size_t n);                 // the natural logarithm of a[i]
-double *v_exp(Tape *t, double *a, size_t n);                 // e to the power a[i]
-double *v_relu(Tape *t, double *a, size_t n);                // a[i] if it is positive, else 0
-double *v_plus(Tape *t, double *a, double c, size_t n);      // a[i] + c, where c is not a value but a constant
-double *v_times(Tape *t, double *a, double c, size_t n);     // a[i] * c
+double *ag_add(Tape *t, double *a, double *b, size_t n);          // a[i] + b[i]
+double *ag_mul(Tape *t, double *a, double *b, size_t n);          // a[i] * b[i]
+double *ag_pow(Tape *t, double *a, double c, size_t n);           // a[i] to the power c
+double *ag_log(Tape *t, double *a, size_t n);                     // the natural logarithm of a[i]
+double *ag_exp(Tape *t, double *a, size_t n);                     // e to the power a[i]
+double *ag_relu(Tape *t, double *a, size_t n);                    // a[i] if it is positive, else 0
+double *ag_add_const(Tape *t, double *a, double c, size_t n);     // a[i] + c, where c is not a value but a constant
+double *ag_mul_const(Tape *t, double *a, double c, size_t n);     // a[i] * c
+double *ag_copy(Tape *t, double *out, double *a, size_t n);       // a[i], put into out[i]: a place in another vector
 
 // Made of the atoms.
-double *v_neg(Tape *t, double *a, size_t n);                 // -a[i], as a[i] * -1
-double *v_sub(Tape *t, double *a, double *b, size_t n);      // a[i] - b[i], as a[i] + -b[i]
-double *v_div(Tape *t, double *a, double *b, size_t n);      // a[i] / b[i], as a[i] * b[i] to the power -1
+double *ag_neg(Tape *t, double *a, size_t n);                     // -a[i], as a[i] * -1
+double *ag_sub(Tape *t, double *a, double *b, size_t n);          // a[i] - b[i], as a[i] + -b[i]
+double *ag_div(Tape *t, double *a, double *b, size_t n);          // a[i] / b[i], as a[i] * b[i] to the power -1
+double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n);   // a[i] * s, where s is one value
+double *ag_sum(Tape *t, double *a, size_t n);                     // a[0] + a[1] + ... + a[n-1]
+double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n);   // a[0]*b[0] + ... + a[n-1]*b[n-1], into out
+double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t stride, size_t length, double scale);
+        // (query dot key i) * scale, where key i is the `length` values from keys + i * stride on
+double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, size_t stride, size_t length);
+        // weights[0] * row 0 + weights[1] * row 1 + ..., element by element
 
-// Many atoms in one line. Each is defined by the loop of atoms that stands beside it in autograd.c.
-double *v_scale(Tape *t, double *a, double *s, size_t n);    // a[i] * s, where s is one value
-double *v_sum(Tape *t, double *a, size_t n);                 // a[0] + a[1] + ... + a[n-1]
-double *v_dot(Tape *t, double *a, double *b, size_t n);      // a[0]*b[0] + a[1]*b[1] + ... + a[n-1]*b[n-1]
-double *v_softmax(Tape *t, double *a, size_t n);             // e^a[i] / (e^a[0] + ... + e^a[n-1])
-double *v_rmsnorm(Tape *t, double *a, double eps, size_t n); // a[i] / sqrt(mean of the squares + eps)
+// One line in place of a whole definition. A program states what it means by atoms, and where fused(t) is true, this
+// line stands in for it: microgpt.c does so in linear(), softmax() and rmsnorm().
+static inline bool fused(const Tape *t) { return !t->atomic; }
 
-// Sums of products over n rows of length m: b[0..m), b[stride..stride+m), ...
-double *v_dots(Tape *t, double *a, double *b, size_t n, size_t stride, size_t m, double c);
-                                                             // the i-th result: (a dot row i) * c
-// These two put their results where they are told, which may be a slice of a larger vector; they return it.
-double *v_weighted_sum(Tape *t, double *out, double *a, double *b, size_t n, size_t stride, size_t m);
-                                                             // a[0] * row 0 + a[1] * row 1 + ...: m results
-double *v_linear(Tape *t, double *out, double *x, Matrix *w);   // the i-th result: x dot row i of w, which is kept
-                                                                // as a pointer, until backward()
+double *ag_linear(Tape *t, double *out, double *x, Matrix *w);    // x dot row i of w, into out[i]; w is not copied
+double *ag_softmax(Tape *t, double *a, size_t n);                 // e^a[i] / (e^a[0] + ... + e^a[n-1])
+double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);     // a[i] / sqrt(mean of the squares + eps)
+double ag_max(const Tape *t, const double *a, size_t n);          // the largest of n: a plain number, not a value
 
-// One step of Adam for n parameters p with gradients g: m and v are the running means of the gradient and of its
-// square, step counts from 0. The gradients are set to zero for the next pass.
-void adam(double *p, double *g, double *m, double *v, size_t n, uint64_t step, double lr, double beta1, double beta2,
-          double eps);
+/* ------------------------------------------------------------------------------------------------------------------
+ * The rest is here for speed alone. Without it the same is computed, only slower.
+ *
+ * Where the same is done to many inputs, each begins with tape_lane(), and tape_end_lanes() follows the last of them.
+ * In builds with optimization, lines are then written but not yet computed. tape_compute(), which backward() calls,
+ * goes through all lanes side by side: line 1 of every lane, line 2 of every lane, and so on; then through what was
+ * written outside of lanes. So line k of a lane may use, of other lanes, only what lines before k made, and nothing
+ * that is made outside of lanes after the first of them. Lanes that turn out not to be alike are computed in plain
+ * order.
+ */
+void tape_lane(Tape *t);
+void tape_end_lanes(Tape *t);
+void tape_compute(Tape *t);
+
+// A step of Adam for the first of n parameters p with gradients g, as adam() in microgpt.c defines it; the gradients
+// are set to zero. Returns how many it has moved: perhaps none, the rest being left to the definition.
+size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
+               double correct1, double correct2);
 
 #endif

@@ -1,96 +1,61 @@
 /* microgpt: a GPT trained and sampled with nothing but C.
  *
- * It is the program microgpt.py, step by step and to the byte: the same names from the same seed. This first part is
- * the whole algorithm, in the order of the Python program:
- *
- *   documents, tokenizer, parameters, model, training, inference
- *
- * and it stands on autograd.h, which is the page to read before it. What surrounds the algorithm comes after it:
- *
- *   random numbers, reading documents, memory, options, model files, long runs, the heads, commands, command line
+ * It is the program microgpt.py, step by step and to the byte: the same
+ * names from the same seed. This first part is the whole algorithm, in the
+ * order of the Python program: documents, tokenizer, parameters, model,
+ * training, inference, the story. autograd.h is the page to read before it.
+ * What surrounds the algorithm comes after it, in ruled sections.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <locale.h>
 #include <math.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#include <wchar.h>
 
-#define VERSION "1.0.0"
+// The names that the algorithm uses from further down.
+typedef struct Error Error;     // what went wrong, until main() says it
+typedef struct Random Random;   // Python's random numbers
+typedef struct Work Work;       // all that a run works with
+typedef struct Run Run;         // what goes on beside the training
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Before the algorithm, the few names that it uses of the rest of the program. A reader may skip them.
- */
-
-// What went wrong, until main() says it. fail() fills it in and returns false.
-typedef struct {
-    int status;
-    char text[8192];     // room for the longest file name and what is wrong with it
-} Error;
-
-enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
-
-#ifdef __GNUC__
-#define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
-#else
-#define PRINTF_LIKE(f, args)
-#endif
-static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
-#define fail(...) (set_error(__VA_ARGS__), false)
-static bool say(Error *error, const char *format, ...) PRINTF_LIKE(2, 3);   // printf; false if it could not be written
-static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n);
+static void say(const char *format, ...);             // printf
 static bool all_finite(const double *a, size_t n);
+static bool not_finite(Error *error, const char *what);  // always false
 
-// Python's random numbers.
-typedef struct {
-    uint32_t words[624];
-    size_t used;
-    double gauss_next;
-    bool has_gauss;
-} Random;
+static void random_seed(Random *rng, uint64_t seed);
+static double random_gauss(Random *rng, double mean, double std);
+static size_t random_below(Random *rng, size_t n); // 0 to n - 1
+static size_t random_choice(Random *rng, const double *p, size_t n);
+static size_t likeliest(const double *p, size_t n);
 
-static void random_seed(Random *random, uint64_t seed);
-static double random_uniform(Random *random);                        // from 0 up to, not including, 1
-static double random_gauss(Random *random, double mu, double sigma);
-static size_t random_below(Random *random, size_t n);
-static size_t random_choice(Random *random, const double *weights, size_t n);
-
-// What a run is made of. The names and defaults are those of the command line, further down.
-typedef struct {
-    const struct Command *command;
-    const char *arguments[2];      // what the command line gives beside options
-    size_t n_arguments;
-    uint64_t given;                // bit i: the command line gives options[i]
-    const char *data, *prompt, *save, *resume, *log;
-    int recipe, activation, schedule;
-    uint64_t steps, seed, n_layer, n_embd, n_head, block_size, samples, save_every, docs;
-    uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    double lr, beta1, beta2, init_std, temperature;
-    bool quiet, tsv, help, version, manual;
-} Options;
-
-enum { RECIPE_MICROGPT, RECIPE_LESSON };
-enum { RELU, RELU2 };
-enum { LINEAR, COSINE };
-
-#define EPS_ADAM 1e-8
-
-// What happens beside the training, after every step of it: the step's line, progress, the log, a save, an interrupt.
-typedef struct Run Run;
+static bool read_documents(Work *w, Error *error);
+static bool read_checkpoint(Work *w, Error *error);
+static bool encode_documents(Work *w, size_t n, Error *error);
+static bool start_model(Work *w, Error *error);
+static bool begin_training(Work *w, Error *error);
 static bool after_step(Run *run, uint64_t step, double loss, Error *error);
+static bool end_training(Work *w, bool ok, Error *error);
+static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
-/* ------------------------------------------------------------------------------------------------------------------
+// The numbers that a run can be told. Their defaults, the Python program's
+// and the lesson's, are further down, in the table of recipes.
+typedef struct {
+    uint64_t seed;                  // where the random numbers start
+    uint64_t n_layer, n_embd, n_head, block_size;
+    int activation, schedule;
+    double init_std;                // spread of the parameters at the start
+    bool zero_outputs;              // those that end a layer start at zero
+    uint64_t steps, batch, holdout; // batch: documents a step
+    double lr, beta1, beta2;        // Adam's rates
+    uint64_t samples;
+    double temperature;
+} Config;
+
+enum { RELU, RELU2 };               // activations
+enum { LINEAR, COSINE };            // schedules
+
+/* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
@@ -106,58 +71,56 @@ typedef struct {
     size_t n_text;
 } Documents;
 
-static void shuffle(Documents *all, Random *random)
+static void shuffle(Documents *all, Random *rng)
 {
     for (size_t i = all->n - 1; i > 0; i--) {
-        size_t j = random_below(random, i + 1);
+        size_t j = random_below(rng, i + 1);
         Document swapped = all->docs[i];
         all->docs[i] = all->docs[j];
         all->docs[j] = swapped;
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Tokenizer: every character that occurs gets a number, in code-point order. One more number, BOS, marks where a
- * document begins and ends.
+/* ------------------------------------------------------------------------
+ * Tokenizer: every character that occurs gets a number, in code-point
+ * order. One more number, BOS, marks where a document begins and ends.
  */
+enum { N_CODES = 0x110000 };    // code points that there are
+
 typedef struct {
     uint32_t *uchars;    // [BOS] the character of each token
+    uint32_t *token_of;  // [N_CODES] each character's token + 1, or 0
     size_t BOS, vocab_size;
 } Tokenizer;
 
-// Finds the characters of the documents, then replaces each by its token. Linear in the text: one look-up table from
-// code points to tokens, no search.
-static bool tokenize(Documents *all, Tokenizer *tokenizer)
+// The characters that occur in the documents, each once, in order.
+static void find_characters(Tokenizer *tokenizer, const Documents *all)
 {
-    size_t n_codes = 1;
     for (size_t i = 0; i < all->n_text; i++) {
-        n_codes = all->text[i] < n_codes ? n_codes : (size_t)all->text[i] + 1;
+        tokenizer->token_of[all->text[i]] = 1;
     }
-    uint32_t *token_of = calloc(n_codes, sizeof *token_of);
-    tokenizer->uchars = calloc(n_codes, sizeof *tokenizer->uchars);
-    if (!token_of || !tokenizer->uchars) {
-        free(token_of);
-        return false;
-    }
-    for (size_t i = 0; i < all->n_text; i++) {
-        token_of[all->text[i]] = 1;
-    }
-    for (size_t code = 0; code < n_codes; code++) {
-        if (token_of[code]) {
-            token_of[code] = (uint32_t)tokenizer->BOS;       // which counts the characters found so far
-            tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
+    for (uint32_t code = 0; code < N_CODES; code++) {
+        if (tokenizer->token_of[code]) {
+            tokenizer->uchars[tokenizer->BOS++] = code;
+            tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
         }
     }
-    for (size_t i = 0; i < all->n_text; i++) {
-        all->text[i] = token_of[all->text[i]];
-    }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    free(token_of);
-    return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Parameters: what the model knows, at first random numbers. Their names and order are those of the state dict.
+// Characters become tokens. Returns how many: all n, unless one is unknown.
+static size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
+{
+    size_t i = 0;
+    for (; i < n && tokenizer->token_of[text[i]]; i++) {
+        text[i] = tokenizer->token_of[text[i]] - 1;
+    }
+    return i;
+}
+
+/* ------------------------------------------------------------------------
+ * Parameters: what the model knows, at first random numbers. Their names
+ * and order are those of the state dict.
  */
 typedef struct {
     Matrix *attn_wq, *attn_wk, *attn_wv, *attn_wo;   // [n_embd][n_embd]
@@ -172,18 +135,19 @@ typedef struct {
     size_t n_matrices;
     Matrix *wte;             // [vocab_size][n_embd] what each token is
     Matrix *wpe;             // [block_size][n_embd] what each position is
-    Matrix *lm_head;         // [vocab_size][n_embd] how a state votes for each next token
+    Matrix *lm_head;         // [vocab_size][n_embd] scores of each token
     Layer *layers;           // [n_layer]
-    double *params;          // [num_params] the numbers in all of these, one after another
+    double *params;          // [num_params] the numbers in all of these
     size_t num_params;
     double *m, *v;           // [num_params] Adam's memory
     uint64_t steps_done;     // how often Adam has moved the parameters
-    double **keys, **values; // [n_layer] the cache: for each layer [positions][n_embd]
-    uint32_t *tokens;        // [block_size + 1] the document in work, or the sample
+    double **keys, **values; // [n_layer] the cache: [positions][n_embd]
+    uint32_t *tokens;        // [block_size + 1] the document, or the sample
     Tape tape;
 } Model;
 
-static Matrix *matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin)
+static Matrix *matrix(Model *model, const char *prefix, const char *name,
+                      size_t nout, size_t nin)
 {
     Matrix *w = &model->state_dict[model->n_matrices++];
     snprintf(w->name, sizeof w->name, "%s%s", prefix, name);
@@ -194,274 +158,424 @@ static Matrix *matrix(Model *model, const char *prefix, const char *name, size_t
     return w;
 }
 
-// Gives every matrix its name, its shape and its place among the parameters.
+// Gives every matrix its name, its shape and its place in params.
 static void lay_out_parameters(Model *model)
 {
-    size_t n_embd = model->n_embd;
-    model->wte = matrix(model, "", "wte", model->vocab_size, n_embd);
+    size_t n_embd = model->n_embd, vocab_size = model->vocab_size;
+    model->wte = matrix(model, "", "wte", vocab_size, n_embd);
     model->wpe = matrix(model, "", "wpe", model->block_size, n_embd);
-    model->lm_head = matrix(model, "", "lm_head", model->vocab_size, n_embd);
+    model->lm_head = matrix(model, "", "lm_head", vocab_size, n_embd);
     for (size_t i = 0; i < model->n_layer; i++) {
         Layer *layer = &model->layers[i];
-        char prefix[32];
-        snprintf(prefix, sizeof prefix, "layer%zu.", i);
-        layer->attn_wq = matrix(model, prefix, "attn_wq", n_embd, n_embd);
-        layer->attn_wk = matrix(model, prefix, "attn_wk", n_embd, n_embd);
-        layer->attn_wv = matrix(model, prefix, "attn_wv", n_embd, n_embd);
-        layer->attn_wo = matrix(model, prefix, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = matrix(model, prefix, "mlp_fc1", 4 * n_embd, n_embd);
-        layer->mlp_fc2 = matrix(model, prefix, "mlp_fc2", n_embd, 4 * n_embd);
+        char li[32];
+        snprintf(li, sizeof li, "layer%zu.", i);
+        layer->attn_wq = matrix(model, li, "attn_wq", n_embd, n_embd);
+        layer->attn_wk = matrix(model, li, "attn_wk", n_embd, n_embd);
+        layer->attn_wv = matrix(model, li, "attn_wv", n_embd, n_embd);
+        layer->attn_wo = matrix(model, li, "attn_wo", n_embd, n_embd);
+        layer->mlp_fc1 = matrix(model, li, "mlp_fc1", 4 * n_embd, n_embd);
+        layer->mlp_fc2 = matrix(model, li, "mlp_fc2", n_embd, 4 * n_embd);
     }
 }
 
-// Random numbers with the spread std. In the lesson's recipe the matrices that a layer ends with start at zero, so that
-// the layer at first adds nothing; they draw their random numbers all the same.
-static void init_parameters(Model *model, Random *random, double std, bool zero_outputs)
+// Random numbers with the spread init_std. In the lesson's recipe the
+// matrices that end a layer start at zero, so that the layer at first adds
+// nothing; they draw their random numbers all the same.
+static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool output = strstr(w->name, ".attn_wo") || strstr(w->name, ".mlp_fc2");
+        bool last = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = last && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
-            w->data[k] = random_gauss(random, 0, output && zero_outputs ? 0 : std);
+            w->data[k] = random_gauss(rng, 0, std);
         }
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Model: from a token and its position, and from what was kept of the positions before, to a score for every token
- * that may come next. The three functions first are one line of the tape each; the single steps that they stand for
- * are beside their namesakes in autograd.c.
+/* ------------------------------------------------------------------------
+ * Model: from a token and its position, and from what was kept of the
+ * positions before, to a score for every token that may come next. Where
+ * the tape is fused, one line of it stands in for a whole definition.
  */
 
 // linear: each output is the dot product of the input with one row of w.
+static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
+{
+    if (fused(tape)) {
+        return ag_linear(tape, out, x, w);     // the loop below as one line
+    }
+    for (size_t i = 0; i < w->rows; i++) {
+        ag_dot(tape, out + i, w->data + i * w->cols, x, w->cols);
+    }
+    return out;
+}
+
 static double *linear(Tape *tape, double *x, Matrix *w)
 {
-    return v_linear(tape, v_new(tape, w->rows), x, w);
+    return linear_into(tape, ag_vector(tape, w->rows), x, w);
 }
 
-// softmax: scores become probabilities, positive and with the sum 1: e^logit over the sum of all e^logit.
+// softmax: scores become probabilities, positive and with the sum 1. The
+// largest score is subtracted first, so that no exponential overflows.
 static double *softmax(Tape *tape, double *logits, size_t n)
 {
-    return v_softmax(tape, logits, n);
+    if (fused(tape)) {
+        return ag_softmax(tape, logits, n);     // the same as one line
+    }
+    double max_val = ag_max(tape, logits, n);   // a number, not a value
+    double *exps = ag_exp(tape, ag_add_const(tape, logits, -max_val, n), n);
+    double *total = ag_sum(tape, exps, n);
+    return ag_mul_scalar(tape, exps, ag_pow(tape, total, -1, 1), n);
 }
 
-// rmsnorm: the vector is scaled to the size 1, in the sense of the root of the mean of its squares.
+// rmsnorm: scaled so that the mean of the squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    return v_rmsnorm(tape, x, 1e-5, n);
+    if (fused(tape)) {
+        return ag_rmsnorm(tape, x, 1e-5, n);    // the same as one line
+    }
+    double *squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
+    double *ms = ag_mul_const(tape, squares, 1 / (double)n, 1);
+    double *scale = ag_pow(tape, ag_add_const(tape, ms, 1e-5, 1), -0.5, 1);
+    return ag_mul_scalar(tape, x, scale, n);
 }
 
-// The cache of keys and values, empty: room for so many positions of every layer.
+// The cache of keys and values, empty: room for so many positions.
 static void new_cache(Model *model, size_t positions)
 {
+    size_t room = positions * model->n_embd;
     for (size_t li = 0; li < model->n_layer; li++) {
-        model->keys[li] = v_new(&model->tape, positions * model->n_embd);
-        model->values[li] = v_new(&model->tape, positions * model->n_embd);
+        model->keys[li] = ag_vector(&model->tape, room);
+        model->values[li] = ag_vector(&model->tape, room);
     }
 }
 
-// The model itself: a token at a position goes in, a score for every possible next token (the logits) comes out. The
-// keys and values of every layer grow by this position's; those of the positions before it are what attention looks at.
-static double *gpt(Model *model, size_t token_id, size_t pos_id, double **keys, double **values)
+// The model itself: a token at a position goes in, a score for every token
+// that may come next (the logits) comes out. Keys and values of every layer
+// grow by this position's; those before it are what attention looks at.
+static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
-    size_t n_embd = model->n_embd, n_head = model->n_head, head_dim = model->head_dim;
+    double **keys = model->keys, **values = model->values;
+    size_t n_embd = model->n_embd, n_head = model->n_head;
+    size_t head_dim = model->head_dim, seen = pos_id + 1;
     double scale = 1 / sqrt((double)head_dim);
 
-    // the token's embedding and the position's, added
+    // the token's embedding, a row of wte, and the position's, a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
     double *pos_emb = model->wpe->data + pos_id * n_embd;
-    double *x = v_add(tape, tok_emb, pos_emb, n_embd);
-    x = rmsnorm(tape, x, n_embd);
+    double *x = ag_add(tape, tok_emb, pos_emb, n_embd);  // emb: their sum
+    x = rmsnorm(tape, x, n_embd);                        // emb_norm: scaled
 
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: positions look back at one another. The numbers are the lesson's lines.
+        // 1) Multi-head attention: positions look back at one another. The
+        // numbers are the lesson's lines. A key and a value go to the next
+        // place in the cache; seen counts the places, this one included.
         double *x_residual = x;
-        x = rmsnorm(tape, x, n_embd);
+        x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
-        double *k = keys[li] + pos_id * n_embd, *v = values[li] + pos_id * n_embd;    // the next place in the cache
-        v_linear(tape, k, x, layer->attn_wk);
-        v_linear(tape, v, x, layer->attn_wv);
-        size_t seen = pos_id + 1;                            // positions in the cache, this one included
-        double *x_attn = v_new(tape, n_embd);                // 123: where the heads' outputs will stand in a row
-        for (size_t h = 0; h < n_head; h++) {                // 124: head after head:
-            size_t hs = h * head_dim;                        // 125: where its slices start,
-            double *q_h = q + hs;                            // 126: its slice of the query,
-            double *k_h = keys[li] + hs;                     // 127: of each cached key, the t-th at k_h + t * n_embd,
-            double *v_h = values[li] + hs;                   // 128: and of each cached value, likewise
-            double *attn_logits = v_dots(tape, q_h, k_h, seen, n_embd, head_dim, scale);   // 129: query dot key, scaled
-            double *attn_weights = softmax(tape, attn_logits, seen);   // 130: as shares of its attention
-            double *head_out = x_attn + hs;                            // 132: its place in the row, to be filled with
-            v_weighted_sum(tape, head_out, attn_weights, v_h, seen, n_embd, head_dim);   // 131: the values, weighted
+        double *k = keys[li] + pos_id * n_embd;
+        double *v = values[li] + pos_id * n_embd;
+        linear_into(tape, k, x, layer->attn_wk);
+        linear_into(tape, v, x, layer->attn_wv);
+        double *x_attn = ag_vector(tape, n_embd); // 123: all heads' outputs
+        for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
+            size_t hs = h * head_dim;              // 125: where it starts
+            double *q_h = q + hs;                  // 126: its slice of q,
+            double *k_h = keys[li] + hs;           // 127: of each key, the
+            double *v_h = values[li] + hs;         // 128: t-th t*n_embd on
+            // 129: how well the query fits each key: their dot product
+            double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
+                                              head_dim, scale);
+            // 130: the same as shares of its attention
+            double *attn_weights = softmax(tape, attn_logits, seen);
+            // 131: the values, each weighted with its share
+            double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
+                                               seen, n_embd, head_dim);
+            // 132: to its place in the row of all outputs
+            ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
-        x = linear(tape, x_attn, layer->attn_wo);            // 133: the heads' outputs, mixed
-        x = v_add(tape, x, x_residual, n_embd);              // and added to what was there: the residual connection
+        x = linear(tape, x_attn, layer->attn_wo); // 133: x_wo: heads, mixed
+        x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
         x_residual = x;
-        x = rmsnorm(tape, x, n_embd);
-        x = linear(tape, x, layer->mlp_fc1);
-        x = v_relu(tape, x, 4 * n_embd);
+        x = rmsnorm(tape, x, n_embd);              // mid_norm: scaled
+        x = linear(tape, x, layer->mlp_fc1);       // fc1: four times wider
+        x = ag_relu(tape, x, 4 * n_embd);          // act: what is positive
         if (model->activation == RELU2) {
-            x = v_pow(tape, x, 2, 4 * n_embd);
+            x = ag_pow(tape, x, 2, 4 * n_embd);    // act: squared
         }
-        x = linear(tape, x, layer->mlp_fc2);
-        x = v_add(tape, x, x_residual, n_embd);
+        x = linear(tape, x, layer->mlp_fc2);       // fc2: as wide as before
+        x = ag_add(tape, x, x_residual, n_embd);   // x_out: residual added
     }
-    return linear(tape, x, model->lm_head);
+    return linear(tape, x, model->lm_head);        // logits: the scores
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Training: one document a step. The loss is how surprised the model is by each next token, on average; backward
- * finds how every parameter changes it; Adam moves them all a little the other way.
+/* ------------------------------------------------------------------------
+ * Training: one document a step, or a batch of them. The loss is how
+ * surprised the model is by each next token, on average; backward finds how
+ * every parameter changes it; Adam moves them all a little the other way.
  */
 
-// The mean loss over the first n predictions in tokens[0..n].
-static double *document_loss(Model *model, const uint32_t *tokens, size_t n)
+// BOS, the document, BOS: into model->tokens, cut to what fits the block.
+// Returns how many there are to predict.
+static size_t take_document(Model *model, const Document *doc)
 {
-    Tape *tape = &model->tape;
-    new_cache(model, n);
-    double *losses = v_value(tape, 0);                               // their sum so far
-    for (size_t pos_id = 0; pos_id < n; pos_id++) {
-        tape_strand(tape);                                           // for speed alone: positions side by side
-        uint32_t token_id = tokens[pos_id], target_id = tokens[pos_id + 1];
-        double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
-        double *probs = softmax(tape, logits, model->vocab_size);
-        double *loss_t = v_neg(tape, v_log(tape, probs + target_id, 1), 1);
-        losses = v_add(tape, losses, loss_t, 1);
-    }
-    tape_join(tape);
-    return v_times(tape, losses, 1 / (double)n, 1);
-}
-
-// BOS, the document, BOS: into model->tokens, cut to what fits the block. Returns how many there are to predict.
-static size_t take_document(Model *model, const Tokenizer *tokenizer, Document doc)
-{
-    size_t n = doc.length + 1 < model->block_size ? doc.length + 1 : model->block_size;
-    model->tokens[0] = (uint32_t)tokenizer->BOS;
-    for (size_t i = 1; i <= n; i++) {
-        model->tokens[i] = i <= doc.length ? doc.tokens[i - 1] : (uint32_t)tokenizer->BOS;
+    size_t n = doc->length + 1, BOS = model->vocab_size - 1;
+    n = n < model->block_size ? n : model->block_size;
+    model->tokens[0] = (uint32_t)BOS;
+    for (size_t i = 0; i < n; i++) {
+        model->tokens[i + 1] = i < doc->length ? doc->tokens[i]
+                                               : (uint32_t)BOS;
     }
     return n;
 }
 
-static double learning_rate(const Options *o, uint64_t step)
+// The mean loss over the n predictions in model->tokens.
+static double *document_loss(Model *model, size_t n)
 {
-    double done = (double)step / (double)o->steps;
-    return o->schedule == COSINE ? o->lr * 0.5 * (1 + cos(3.141592653589793 * done)) : o->lr * (1 - done);
+    Tape *tape = &model->tape;
+    new_cache(model, n);
+    double *losses = ag_vector(tape, n);
+    for (size_t pos_id = 0; pos_id < n; pos_id++) {
+        tape_lane(tape);          // for speed alone: positions side by side
+        uint32_t token_id = model->tokens[pos_id];
+        uint32_t target_id = model->tokens[pos_id + 1];
+        double *logits = gpt(model, token_id, pos_id);
+        double *probs = softmax(tape, logits, model->vocab_size);
+        double *logprob = ag_log(tape, probs + target_id, 1);
+        double *loss_t = ag_neg(tape, logprob, 1);
+        ag_copy(tape, losses + pos_id, loss_t, 1);
+    }
+    tape_end_lanes(tape);
+    return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// One step, on the n predictions in model->tokens: forward, backward, and a small move of every parameter. Returns the
-// loss.
-static double train_step(Model *model, size_t n, uint64_t step, const Options *o)
+static double learning_rate(const Config *config, uint64_t step)
+{
+    double pi = 3.141592653589793, lr = config->lr;
+    double done = (double)step / (double)config->steps;
+    return config->schedule == COSINE ? lr * 0.5 * (1 + cos(pi * done))
+                                      : lr * (1 - done);
+}
+
+// Adam: each parameter moves against the running mean of its gradient,
+// measured by the root of the running mean of the gradient's square. Both
+// means start at zero; the corrections undo what that takes from them.
+static void adam(Model *model, double lr, double beta1, double beta2)
+{
+    double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
+    double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
+    double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
+    size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
+                       correct1, correct2);   // as many as it can, fast
+    for (; i < model->num_params; i++) {
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
+        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+        g[i] = 0;
+    }
+    model->steps_done++;
+}
+
+// One step: forward, backward, and a small move of every parameter. Returns
+// the loss: the mean of the losses of the step's documents.
+static double train_step(Model *model, const Documents *all,
+                         const Config *config, uint64_t step)
 {
     Tape *tape = &model->tape;
     tape_drop(tape);
-    double *loss = document_loss(model, model->tokens, n);
+    double *sum = ag_scalar(tape, 0);
+    for (uint64_t i = 0; i < config->batch; i++) {
+        uint64_t next = step * config->batch + i;
+        uint64_t id = next % (all->n - config->holdout);
+        size_t n = take_document(model, &all->docs[id]);
+        sum = ag_add(tape, sum, document_loss(model, n), 1);
+    }
+    double *loss = ag_mul_const(tape, sum, 1 / (double)config->batch, 1);
     backward(tape, loss);
-    adam(model->params, grad(tape, model->params), model->m, model->v, model->num_params, step,
-         learning_rate(o, step), o->beta1, o->beta2, EPS_ADAM);
+    adam(model, learning_rate(config, step), config->beta1, config->beta2);
     return *loss;
 }
 
-static bool train(Model *model, const Tokenizer *tokenizer, const Documents *all, const Options *o, Run *run,
-                  Error *error)
+struct Work {
+    const Config *config;
+    Documents docs;
+    Tokenizer tokenizer;
+    Model model;
+    Random *rng;
+    Document prompt;     // what every sample begins with
+    bool resumed;        // tokenizer and parameters come from a file
+    Run *run;
+    struct Job *job;     // the command it is a part of
+};
+
+static bool train(Work *w, Error *error)
 {
-    for (uint64_t step = model->steps_done; step < o->steps; step++) {
-        size_t n = take_document(model, tokenizer, all->docs[step % all->n]);
-        double loss = train_step(model, n, step, o);
-        if (!isfinite(loss)) {
-            return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
-                        (unsigned long long)step + 1, isnan(loss) ? "not a number" : "infinite");
-        }
-        model->steps_done = step + 1;
-        if (!after_step(run, step, loss, error)) {
+    uint64_t step = w->model.steps_done;
+    for (; step < w->config->steps; step++) {
+        double loss = train_step(&w->model, &w->docs, w->config, step);
+        if (!after_step(w->run, step, loss, error)) {
             return false;
         }
     }
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * Inference: starting from BOS, a next token is drawn again and again, until BOS is drawn or the block is full. The
- * temperature, above 0, makes the likely still likelier (below 1) or evens them out (above 1). At 0 the likeliest is
- * taken.
+/* ------------------------------------------------------------------------
+ * Inference: starting from BOS, a next token is drawn again and again,
+ * until BOS is drawn or the block is full. A temperature below 1 makes the
+ * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
 
-// One sample, of at most block_size tokens, into model->tokens. The cache stands before the mark, so that tape_drop()
-// leaves it alone. Returns the sample's length, or SIZE_MAX if the scores are not finite.
-static size_t sample(Model *model, const Tokenizer *tokenizer, Random *random, double temperature,
-                     const uint32_t *prompt, size_t prompt_length)
+// One sample, which begins with the prompt, into model->tokens. The cache
+// was made before the mark, so tape_drop() leaves it alone.
+static bool sample(Work *w, size_t *length, Error *error)
 {
+    Model *model = &w->model;
     Tape *tape = &model->tape;
-    size_t length = 0, token_id = tokenizer->BOS;
+    size_t vocab_size = model->vocab_size, BOS = vocab_size - 1;
+    size_t token_id = BOS;
+    double temperature = w->config->temperature;
+    double sharpen = temperature > 0 ? 1 / temperature : 1;
+    *length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
-        double *logits = gpt(model, token_id, pos_id, model->keys, model->values);
-        if (!all_finite(logits, model->vocab_size)) {
-            return SIZE_MAX;
+        double *logits = gpt(model, token_id, pos_id);
+        double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
+        if (!all_finite(scores, vocab_size)) {
+            return not_finite(error, "the scores");
         }
-        if (pos_id < prompt_length) {
-            token_id = prompt[pos_id];
-        } else if (temperature == 0) {
-            token_id = 0;
-            for (size_t i = 1; i < model->vocab_size; i++) {
-                token_id = logits[i] > logits[token_id] ? i : token_id;
-            }
-        } else {
-            double *scaled = v_times(tape, logits, 1 / temperature, model->vocab_size);
-            token_id = random_choice(random, softmax(tape, scaled, model->vocab_size), model->vocab_size);
-        }
-        if (token_id == tokenizer->BOS) {
+        double *probs = softmax(tape, scores, vocab_size);
+        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id]
+                 : temperature > 0 ? random_choice(w->rng, probs, vocab_size)
+                 : likeliest(probs, vocab_size);
+        if (token_id == BOS) {
             break;
         }
-        model->tokens[length++] = (uint32_t)token_id;
+        model->tokens[(*length)++] = (uint32_t)token_id;
     }
-    return length;
+    return true;
 }
 
-static bool inference(Model *model, const Tokenizer *tokenizer, Random *random, const Options *o,
-                      const uint32_t *prompt, size_t prompt_length, bool numbered, Error *error)
+static bool infer(Work *w, Error *error)
 {
-    Tape *tape = &model->tape;
-    tape_drop(tape);
-    new_cache(model, model->block_size);
-    tape_mark(tape);                       // the cache is used again for every sample
-    tape->recording = tape->atomic;        // nothing will be differentiated, but atoms are there to be looked at
-    for (uint64_t i = 0; i < o->samples; i++) {
-        size_t length = sample(model, tokenizer, random, o->temperature, prompt, prompt_length);
-        if (length == SIZE_MAX) {
-            return fail(error, FAILED, "sample %llu: the scores are not finite; a smaller --lr may help",
-                        (unsigned long long)i + 1);
-        }
-        if ((numbered && !say(error, "sample %2llu: ", (unsigned long long)i + 1)) ||
-            !say_tokens(error, tokenizer->uchars, model->tokens, length)) {
+    size_t length;
+    tape_drop(&w->model.tape);
+    new_cache(&w->model, w->model.block_size);
+    tape_mark(&w->model.tape);            // all samples use the same cache
+    for (uint64_t i = 0; i < w->config->samples; i++) {
+        if (!sample(w, &length, error) ||
+            !after_sample(w, i, length, error)) {
             return false;
         }
     }
     return true;
+}
+
+/* ------------------------------------------------------------------------
+ * The story: the whole program, in the order of microgpt.py.
+ */
+static bool microgpt(Work *w, Error *error)
+{
+    if (!read_documents(w, error) || !read_checkpoint(w, error)) {
+        return false;
+    }
+    random_seed(w->rng, w->config->seed);
+    shuffle(&w->docs, w->rng);
+    if (!w->resumed) {
+        find_characters(&w->tokenizer, &w->docs);
+    }
+    if (!encode_documents(w, w->docs.n, error) ||
+        (!w->resumed && !start_model(w, error))) {
+        return false;
+    }
+    if (!w->resumed) {
+        init_parameters(&w->model, w->rng, w->config);
+    }
+    if (!begin_training(w, error)) {
+        return false;
+    }
+    say("num docs: %zu\n", w->docs.n);
+    say("vocab size: %zu\n", w->tokenizer.vocab_size);
+    say("num params: %zu\n", w->model.num_params);
+    return end_training(w, train(w, error), error) && infer(w, error);
 }
 
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
+ *
+ *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, commands,
+ *   command line
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
 
+#define VERSION "1.0.0"
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
+ */
+struct Error {
+    int status;
+    char text[8192];     // room for the longest file name and what is wrong with it
+};
+
+enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
+
+#ifdef __GNUC__
+#define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
+#else
+#define PRINTF_LIKE(f, args)
+#endif
+static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+#define fail(...) (set_error(__VA_ARGS__), false)
+static void say(const char *format, ...) PRINTF_LIKE(1, 2);
+
+// One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
 static void set_error(Error *error, int status, const char *format, ...)
 {
-    va_list args;
+    char *text = error->text, *whole = NULL;
+    va_list args, again;
     va_start(args, format);
+    va_copy(again, args);
     error->status = status;
-    vsnprintf(error->text, sizeof error->text, format, args);
+    int n = vsnprintf(text, sizeof error->text, format, args);
+    if (n >= (int)sizeof error->text && (whole = malloc((size_t)n + 1))) {
+        size_t half = sizeof error->text / 2;
+        vsnprintf(whole, (size_t)n + 1, format, again);
+        memcpy(text + half, whole + (size_t)n + 1 - half, half);
+        memcpy(text + half - 5, " ... ", 5);
+        free(whole);
+    }
+    va_end(again);
     va_end(args);
-    for (char *c = error->text; *c; c++) {       // one line, whatever is quoted in it
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {      // what a terminal would obey: also U+0080 to U+009F
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            *c = c[1] = '?';
+        }
+        *c = *c < ' ' || *c == 0x7f ? '?' : *c;
     }
 }
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
-// where it stopped, an interrupted one starts again. The first failure is kept in error, and nothing more is written.
+// where it stopped, an interrupted one starts again. The first failure is remembered in error, and nothing more is
+// written: so it is enough to ask for it now and then.
 typedef struct {
     int file;
     int error;           // errno
@@ -481,9 +595,7 @@ static bool flush(Output *out)
     return !out->error;
 }
 
-static bool put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static bool put_text(Output *out, const char *format, va_list args)
+static void put_text(Output *out, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -496,19 +608,21 @@ static bool put_text(Output *out, const char *format, va_list args)
         out->error = EOVERFLOW;                    // one text that is longer than all of bytes
     }
     out->n += out->error ? 0 : (size_t)n;
-    return out->by_line && out->n && out->bytes[out->n - 1] == '\n' ? flush(out) : !out->error;
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') {
+        flush(out);
+    }
 }
 
-static bool put(Output *out, const char *format, ...)
+static void put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
+static void put(Output *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bool ok = put_text(out, format, args);
+    put_text(out, format, args);
     va_end(args);
-    return ok;
 }
 
-static bool put_bytes(Output *out, const void *bytes, size_t n)
+static void put_bytes(Output *out, const void *bytes, size_t n)
 {
     for (size_t done = 0; done < n && (out->n < sizeof out->bytes || flush(out));) {
         size_t room = sizeof out->bytes - out->n, piece = n - done < room ? n - done : room;
@@ -516,23 +630,22 @@ static bool put_bytes(Output *out, const void *bytes, size_t n)
         out->n += piece;
         done += piece;
     }
-    return !out->error;
 }
 
 static Output standard_output = {.file = STDOUT_FILENO};
 
-static bool say_now(Error *error)
-{
-    return flush(&standard_output) || fail(error, FAILED, "standard output: %s", strerror(standard_output.error));
-}
-
-static bool say(Error *error, const char *format, ...)
+static void say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    bool ok = put_text(&standard_output, format, args);
+    put_text(&standard_output, format, args);
     va_end(args);
-    return ok || say_now(error);
+}
+
+static bool said(Error *error)
+{
+    int reason = standard_output.error;
+    return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
 }
 
 static bool no_memory(Error *error)
@@ -540,9 +653,47 @@ static bool no_memory(Error *error)
     return fail(error, FAILED, "not enough memory");
 }
 
+static bool all_finite(const double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(a[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool not_finite(Error *error, const char *what)
+{
+    return fail(error, FAILED, "%s are not finite; a smaller --lr may help", what);
+}
+
+// What the command line asks for. The names and defaults are in the table of options, further down.
+typedef struct {
+    const struct Command *command;
+    const char *arguments[2];      // what the command line gives beside options
+    size_t n_arguments;
+    uint64_t given;                // bit i: the command line gives options[i]
+    const char *data, *prompt, *save, *resume, *log;
+    int recipe;
+    Config config;
+    uint64_t save_every, docs;
+    uint64_t step, fingerprint;    // of the run and the documents, in model files only
+    bool quiet, tsv, help, version, manual;
+} Options;
+
+enum { RECIPE_MICROGPT, RECIPE_LESSON };
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Random numbers: the Mersenne Twister MT19937, seeded and read as Python's random module does it.
  */
+struct Random {
+    uint32_t words[624];
+    size_t used;
+    double gauss_next;
+    bool has_gauss;
+};
+
 static void random_seed(Random *random, uint64_t seed)
 {
     uint32_t *w = random->words;
@@ -639,6 +790,16 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
     return n - 1;
 }
 
+// The index of the largest, the first of them if there are several.
+static size_t likeliest(const double *p, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) {
+        best = p[i] > p[best] ? i : best;
+    }
+    return best;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Reading documents: UTF-8, a document a line. Lines end as in Python's text files (LF, CR LF or CR), and what Python
  * calls white space is taken off at both ends.
@@ -647,7 +808,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 // One code point from s, of which n bytes are left; its length goes to *used. -1: not UTF-8.
 static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {   // of 1, 2, 3 and 4 bytes
+    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
     if (s[0] < 0x80) {
@@ -667,7 +828,7 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
         }
         bool surrogate = code >= 0xd800 && code <= 0xdfff;
         *used = length;
-        return code < forms[length - 1].least || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
+        return code < forms[length - 1].min || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
     }
     return -1;
 }
@@ -688,16 +849,13 @@ static size_t encode_utf8(uint32_t code, char out[4])
 }
 
 // The characters of n tokens, and the end of the line.
-static bool say_tokens(Error *error, const uint32_t *uchars, const uint32_t *tokens, size_t n)
+static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        size_t length = encode_utf8(uchars[tokens[i]], bytes);
-        if (!say(error, "%.*s", (int)length, bytes)) {
-            return false;
-        }
+        say("%.*s", (int)encode_utf8(uchars[tokens[i]], bytes), bytes);
     }
-    return say(error, "\n");
+    say("\n");
 }
 
 static bool is_space(uint32_t c)
@@ -837,7 +995,7 @@ static const char *data_name(const Options *o)
     return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
 }
 
-static bool read_documents(const Options *o, const char *argv0, Documents *all, Error *error)
+static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
     int file = -1;
@@ -861,26 +1019,9 @@ static bool read_documents(const Options *o, const char *argv0, Documents *all, 
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Memory: all of it is taken before the first step, once it is known how much the run needs.
+ * Memory: all of it is taken before the first step. How much that is, is counted: what the run will do is written once
+ * on a tape that only counts, so that gpt() can change without a word here.
  */
-
-// The most values that one pass over so many positions makes, each position's lines still there or dropped. A run of n
-// values takes up to n + 8 places on the tape, for it starts and ends at a whole vector.
-static double values_needed(const Model *model, double positions, bool dropped, bool atomic)
-{
-    double E = (double)model->n_embd, H = (double)model->n_head, L = (double)model->n_layer;
-    double V = (double)model->vocab_size, P = positions, run = 8;
-    double cache = 2 * L * (P * E + run);
-    double layer = 15 * E + 3 * 4 * E + 16 * run, scores = 2, outside = 3 * E + 4 * V + 16 * run;
-    if (atomic) {            // one value for each single + and *
-        layer += 24 * E * E + 8 * E;
-        scores = 8 + 4 * E / H;
-        outside += 2 * V * E + 4 * V + 3 * E;
-    }
-    double heads = H * (dropped ? scores * P + 8 * run : scores * P * (P + 1) / 2 + 8 * run * P);
-    return cache + (dropped ? 1 : P) * (outside + L * layer) + L * heads;
-}
-
 static void free_model(Model *model)
 {
     free(model->state_dict);
@@ -893,39 +1034,89 @@ static void free_model(Model *model)
     tape_free(&model->tape);
 }
 
-// Memory for a model of the sizes that are set in *model, and for training it on documents of up to `longest`.
-static bool new_model(Model *model, size_t longest, bool atomic, Error *error)
+// How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
+static double least_parameters(const Model *model)
 {
-    double E = (double)model->n_embd, L = (double)model->n_layer, V = (double)model->vocab_size;
-    double B = (double)model->block_size, P = (double)longest + 1 < B ? (double)longest + 1 : B;
-    double params = (2 * V + B) * E + 12 * L * E * E;
-    double step = values_needed(model, P, false, atomic), sampling = values_needed(model, B, true, atomic);
-    double values = params + (step > sampling ? step : sampling);
-    double lines = atomic ? values : P * (8 + L * (14 + 3 * (double)model->n_head)) + 8;
-    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + params * 2 * sizeof(double) + 4 * B;
+    double E = (double)model->n_embd, L = (double)model->n_layer;
+    return (2 * (double)model->vocab_size + (double)model->block_size) * E + 12 * L * E * E;
+}
+
+static bool fits_memory(double bytes)
+{
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double memory = pages > 0 && page > 0 ? (double)pages * (double)page : 1e300;
-    if (bytes > memory || bytes > (double)SIZE_MAX / 4) {
-        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", params, bytes / 1e9);
-    }
+    return bytes <= memory && bytes < (double)SIZE_MAX / 4;
+}
 
-    size_t n = (size_t)params;
+// Puts the parameters on the tape, which was just made.
+static void place_parameters(Model *model, bool atomic)
+{
+    model->tape.atomic = atomic;
+    model->n_matrices = model->num_params = 0;
+    model->params = model->tape.data;
+    lay_out_parameters(model);
+    ag_vector(&model->tape, model->num_params);
+    tape_mark(&model->tape);
+}
+
+// Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
+// `longest` characters.
+static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
+{
+    double least = least_parameters(model);
+    if (!fits_memory(4 * sizeof(double) * least)) {
+        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", least,
+                    4 * sizeof(double) * least / 1e9);
+    }
+    Tape *tape = &model->tape;
+    size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
-    model->m = calloc(n, sizeof *model->m);
-    model->v = calloc(n, sizeof *model->v);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
-    model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
-    if (!model->state_dict || !model->layers || !model->m || !model->v || !model->keys || !model->values ||
-        !model->tokens || !tape_init(&model->tape, (size_t)values, (size_t)lines)) {
+    model->tokens = calloc(block_size + 1, sizeof *model->tokens);
+    if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
+        !tape_init(tape, 0, 0, 0)) {
         return no_memory(error);
     }
-    model->tape.atomic = atomic;
-    model->params = v_new(&model->tape, n);
-    tape_mark(&model->tape);
-    lay_out_parameters(model);
+    place_parameters(model, atomic);
+    size_t params = tape->n_values;
+    document_loss(model, positions);
+    double step = (double)batch * (double)(tape->n_values - params + 8), lines = (double)batch * (double)(tape->n_lines + 8);
+    double lanes = (double)batch * (double)tape->n_lanes;
+    tape_drop(tape);
+    new_cache(model, block_size);
+    softmax(tape, ag_mul_const(tape, gpt(model, 0, block_size - 1), 1, model->vocab_size), model->vocab_size);
+    double sampling = (double)(tape->n_values - params), values = (double)params + (step > sampling ? step : sampling);
+    lines = lines > (double)tape->n_lines ? lines : (double)tape->n_lines;
+    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
+                   (double)params * 2 * sizeof(double);
+    tape_free(tape);
+    if (!fits_memory(bytes)) {
+        return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
+                    bytes / 1e9);
+    }
+    model->m = calloc(model->num_params, sizeof *model->m);
+    model->v = calloc(model->num_params, sizeof *model->v);
+    if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
+        return no_memory(error);
+    }
+    place_parameters(model, atomic);
     return true;
+}
+
+// Memory for the characters of a tokenizer, of which there are none yet.
+static bool new_tokenizer(Tokenizer *tokenizer, Error *error)
+{
+    *tokenizer = (Tokenizer){.uchars = calloc(N_CODES, sizeof *tokenizer->uchars),
+                             .token_of = calloc(N_CODES, sizeof *tokenizer->token_of)};
+    return (tokenizer->uchars && tokenizer->token_of) || no_memory(error);
+}
+
+static void free_tokenizer(Tokenizer *tokenizer)
+{
+    free(tokenizer->uchars);
+    free(tokenizer->token_of);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -947,85 +1138,90 @@ enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
-// Whether a model file keeps the option: as a property of the model, or (under a name that begins with train.) of the
-// run that trains it. A resumed run takes over what the file keeps; only what is FREE may then be given another value.
-typedef enum { NOT_KEPT, OF_MODEL, OF_RUN, OF_RUN_FREE } Kept;
+// Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
+// run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
+// OF_RUN_LATER came with version 1.1: a file without it has the default.
+typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_LATER, OF_RUN_FREE } Stored;
 
 typedef struct {
     const char *name, *argument;   // of a NAME, the names there are: "relu|relu2"
     char letter;
     unsigned commands;             // that take it; 0: only model files have it
     Kind kind;
-    Kept kept;
+    Stored stored;
     size_t offset;                 // of its field in Options
-    double least, most;            // of a NUMBER or REAL
+    double min, max;               // of a NUMBER or REAL
     const char *help;              // NULL: the option is not for users
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
-#define SIZE_MOST 1048576.0
-#define COUNT_MOST 9007199254740992.0
-#define WORD_MOST 18446744073709551615.0
-#define REAL_MOST 1e300
-#define BETA_MOST 0.9999999999999999
+#define MAX_SIZE 1048576.0
+#define MAX_COUNT 9007199254740992.0
+#define MAX_WORD 18446744073709551615.0
+#define MAX_REAL 1e300
+#define MAX_BETA 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_KEPT, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
-    {"docs", "N", 0, EVAL, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+    {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
-    {"docs", "N", 0, HEADS, NUMBER, NOT_KEPT, FIELD(docs), 1, COUNT_MOST,
+    {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: 1000)"},
-    {"tsv", NULL, 0, HEADS, FLAG, NOT_KEPT, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
      "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(steps), 0, COUNT_MOST, "training steps, one document each"},
-    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(seed), 0, WORD_MOST, "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, NUMBER, NOT_KEPT, FIELD(seed), 0, WORD_MOST,
+    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
+    {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
+    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_layer), 1, SIZE_MOST, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_embd), 1, SIZE_MOST,
+    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_layer), 1, MAX_SIZE, "layers"},
+    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_embd), 1, MAX_SIZE,
      "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(n_head), 1, SIZE_MOST, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(block_size), 1, SIZE_MOST,
+    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_head), 1, MAX_SIZE, "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.block_size), 1, MAX_SIZE,
      "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(lr), 0, REAL_MOST, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta1), 0, BETA_MOST,
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), 0, MAX_REAL, "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta1), 0, MAX_BETA,
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(beta2), 0, BETA_MOST, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(init_std), 0, REAL_MOST,
+    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta2), 0, MAX_BETA, "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), 0, MAX_REAL,
      "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(activation), 0, 0,
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation), 0, 0,
      "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(schedule), 0, 0,
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule), 0, 0,
      "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_KEPT, FIELD(samples), 0, COUNT_MOST, "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_KEPT, FIELD(temperature), 0, REAL_MOST,
+    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(config.samples), 0, MAX_COUNT, "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature), 0, MAX_REAL,
      "0 takes the likeliest character"},
-    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_KEPT, FIELD(prompt), 0, 0, "how every name begins"},
-    {"save", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(save), 0, 0,
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), 0, 0, "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), 0, 0,
      "write the model file at the end, and on an interrupt"},
-    {"save-every", "N", 0, TRAIN, NUMBER, NOT_KEPT, FIELD(save_every), 1, COUNT_MOST,
+    {"save-every", "N", 0, TRAIN, NUMBER, NOT_STORED, FIELD(save_every), 1, MAX_COUNT,
      "and every N steps (default: only then)"},
-    {"resume", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(resume), 0, 0,
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
-    {"log", "FILE", 0, TRAIN, TEXT, NOT_KEPT, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_KEPT, FIELD(quiet), 0, 0, "no progress, no step lines"},
-    {"help", NULL, 'h', ~0u, FLAG, NOT_KEPT, FIELD(help), 0, 0, "print this and exit"},
-    {"version", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(version), 0, 0, "print the version and exit"},
-    {"manual-page", NULL, 0, ~0u, FLAG, NOT_KEPT, FIELD(manual), 0, 0, NULL},
-    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, COUNT_MOST, NULL},
-    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, WORD_MOST, NULL},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
+    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
+    {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
+    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, MAX_COUNT, NULL},
+    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, MAX_WORD, NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
 static const Options recipes[] = {
-    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT, .steps = 1000, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                         .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
-                         .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5},
-    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON, .steps = 500, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                       .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
-                       .activation = RELU2, .schedule = COSINE, .samples = 20, .temperature = 0.5},
+    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
+                         .config = {.steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
+                                    .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
+                                    .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5}},
+    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
+                       .config = {.steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
+                                  .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
+                                  .zero_outputs = true, .activation = RELU2, .schedule = COSINE, .samples = 20,
+                                  .temperature = 0.5}},
 };
 
 // The position of value in names, which are separated by |; -1 if it is none of them.
@@ -1067,9 +1263,9 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
-        unsigned long long most = option->most < WORD_MOST ? (unsigned long long)option->most : UINT64_MAX;
-        if (errno == ERANGE || (double)n < option->least || n > most) {
-            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->least, most);
+        unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
+        if (errno == ERANGE || (double)n < option->min || n > max) {
+            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
         return true;
@@ -1079,9 +1275,9 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         if (*value == '\0' || *end || strspn(value, "+-.0123456789eE") != strlen(value)) {
             return fail(error, USAGE, "--%s %s: not a number", option->name, value);
         }
-        if (!isfinite(x) || x < option->least || x > option->most) {
-            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->least,
-                        option->most);
+        if (!isfinite(x) || x < option->min || x > option->max) {
+            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->min,
+                        option->max);
         }
         *(double *)field = x;
         return true;
@@ -1127,7 +1323,7 @@ static bool was_given(const Options *o, size_t offset)
  * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
  * before it is used.
  */
-#define HEADER_MOST 100000000      // bytes: the format's own limit
+#define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
 // A place in the header. Strings are decoded where they stand, which never makes them longer.
@@ -1267,27 +1463,14 @@ typedef struct {
     size_t n_tensors, n_metadata;
 } Header;
 
-// What a model file keeps beside the model.
+// What a model file stores beside the model.
 typedef struct {
-    Options options;               // those that the table marks as kept
+    Options options;               // those that the table marks as stored
     Random random;                 // where the random numbers stood
     bool has_random;
     char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
+    bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
-
-// A name from a file, safe to print.
-typedef struct { char text[48]; } Shown;
-
-static Shown shown(const char *name)
-{
-    Shown s;
-    size_t n = 0;
-    for (; n < sizeof s.text - 1 && name[n]; n++) {
-        s.text[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
-    }
-    s.text[n] = '\0';
-    return s;
-}
 
 // Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
 static void *grown(void *array, size_t n, size_t size)
@@ -1314,8 +1497,8 @@ static bool parse_metadata(Header *header, Json *json, Error *error)
     return false;
 }
 
-// A list of up to `most` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t most)
+// A list of up to `max` whole numbers.
+static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
 {
     bool more = true;
     *n = 0;
@@ -1324,7 +1507,7 @@ static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t most)
         if (!ok || !more) {
             return ok;
         }
-        ok = *n < most ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
+        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
     }
     return false;
 }
@@ -1455,23 +1638,23 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
             t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
         }
         if (!t->width) {
-            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, shown(t->name).text,
-                        shown(t->dtype).text);
+            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, t->name,
+                        t->dtype);
         }
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
             if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
-                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, shown(t->name).text);
+                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, t->name);
             }
             bytes *= t->shape[k];
         }
         t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
             return fail(error, FAILED, "%s: tensor %s: its offsets do not fit its shape", header->path,
-                        shown(t->name).text);
+                        t->name);
         }
         if (t->begin != *data_size) {
-            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, shown(t->name).text,
+            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, t->name,
                         t->begin > *data_size ? "a gap" : "an overlap");
         }
         *data_size = t->end;
@@ -1479,7 +1662,7 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
     for (size_t i = 1; i < header->n_tensors; i++) {
         if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
-            return fail(error, FAILED, "%s: two tensors named %s", header->path, shown(header->tensors[i].name).text);
+            return fail(error, FAILED, "%s: two tensors named %s", header->path, header->tensors[i].name);
         }
     }
     return true;
@@ -1501,7 +1684,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     for (size_t i = 8; i-- > 0;) {
         length = length << 8 | length_bytes[i];
     }
-    if (got < 8 || length < 2 || length > HEADER_MOST || length > size - 8) {
+    if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
         return fail(error, FAILED, "%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
@@ -1525,7 +1708,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
             return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
-                        shown(header->metadata[i].key).text);
+                        header->metadata[i].key);
         }
     }
     if (!check_tensors(header, data_size, error)) {
@@ -1538,48 +1721,30 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     return true;
 }
 
-// The token of each code point, plus one; 0 where there is none. NULL: not enough memory.
-enum { N_CODES = 0x110000 };
-
-static uint32_t *token_table(const Tokenizer *tokenizer)
-{
-    uint32_t *token_of = calloc(N_CODES, sizeof *token_of);
-    for (size_t i = 0; token_of && i < tokenizer->BOS; i++) {
-        token_of[tokenizer->uchars[i]] = (uint32_t)i + 1;
-    }
-    return token_of;
-}
-
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
 static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
 {
     size_t n = strlen(vocab), used = 0;
-    tokenizer->uchars = malloc((n + 1) * sizeof *tokenizer->uchars);
-    if (!tokenizer->uchars) {
-        return no_memory(error);
+    if (!new_tokenizer(tokenizer, error)) {
+        return false;
     }
-    bool ok = n > 0;
     for (size_t i = 0; i < n; i += used) {
-        int32_t code = decode_utf8((const unsigned char *)vocab + i, n - i, &used);
-        tokenizer->uchars[tokenizer->BOS++] = (uint32_t)code;
-        ok = ok && code != '\n' && code != '\r';
+        uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
+        if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
+            n = 0;
+            break;
+        }
+        tokenizer->uchars[tokenizer->BOS++] = code;
+        tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    uint32_t *token_of = token_table(tokenizer);
-    if (!token_of) {
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < tokenizer->BOS; i++) {
-        ok = ok && token_of[tokenizer->uchars[i]] == i + 1;
-    }
-    free(token_of);
-    return ok || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
+    return n > 0 || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
 }
 
 // An option's key in the metadata: n_embd, train.init_std.
 static void metadata_key(const Option *option, char *key, size_t room)
 {
-    snprintf(key, room, "%s%s", option->kept == OF_MODEL ? "" : "train.", option->name);
+    snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) {
         *key = *key == '-' ? '_' : *key;
     }
@@ -1592,7 +1757,7 @@ static void note_missing(Checkpoint *checkpoint, const char *what)
     }
 }
 
-// The configuration of the model, and what is kept of the run.
+// The configuration of the model, and what is stored of the run.
 static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer, Error *error)
 {
     Options *o = &checkpoint->options;
@@ -1604,19 +1769,18 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
     for (size_t i = 0; i < N_OPTIONS; i++) {
         char key[64];
         metadata_key(&options[i], key, sizeof key);
-        const char *value = options[i].kept ? find_metadata(header, key) : NULL;
-        Error reason = {0};
-        if (options[i].kept == OF_MODEL && !value) {
+        const char *value = options[i].stored ? find_metadata(header, key) : NULL;
+        if (options[i].stored == OF_MODEL && !value) {
             return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
         }
-        if (options[i].kept && !value) {
+        if (options[i].stored && options[i].stored != OF_RUN_LATER && !value) {
             note_missing(checkpoint, key);
         }
-        if (value && !set_option(o, &options[i], value, &reason)) {
-            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, shown(value).text);
+        if (value && !set_option(o, &options[i], value, error)) {
+            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
-    if (o->n_embd % o->n_head) {
+    if (o->config.n_embd % o->config.n_head) {
         return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
     }
     if (!vocab) {
@@ -1676,7 +1840,7 @@ static bool read_data(int file, Header *header, Error *error)
         Tensor *t = &header->tensors[i];
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
             return fail(error, FAILED, "%s: tensor %s: the model has none of this name", header->path,
-                        shown(t->name).text);
+                        t->name);
         }
         for (uint64_t done = 0; done < t->n;) {
             uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
@@ -1689,7 +1853,7 @@ static bool read_data(int file, Header *header, Error *error)
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
                     return fail(error, FAILED, "%s: tensor %s: number %llu is not finite", header->path,
-                                shown(t->name).text, (unsigned long long)done + 1);
+                                t->name, (unsigned long long)done + 1);
                 }
             }
             done += t->to ? 0 : n;
@@ -1715,8 +1879,8 @@ static bool unpack_random(Random *random, const double *numbers)
 {
     bool ok = true;
     for (size_t i = 0; i < 626; i++) {
-        double most = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
-        ok = ok && numbers[i] >= 0 && numbers[i] <= most && numbers[i] == floor(numbers[i]);
+        double max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        ok = ok && numbers[i] >= 0 && numbers[i] <= max && numbers[i] == floor(numbers[i]);
     }
     for (size_t i = 0; ok && i < 624; i++) {
         random->words[i] = (uint32_t)numbers[i];
@@ -1729,15 +1893,16 @@ static bool unpack_random(Random *random, const double *numbers)
     return ok;
 }
 
-// A model of the sizes that the options say, without memory as yet.
-static Model sized_model(const Options *o, size_t vocab_size)
+// A model of the sizes that the configuration says, without memory as yet.
+static Model sized_model(const Config *config, size_t vocab_size)
 {
-    return (Model){.n_layer = (size_t)o->n_layer, .n_embd = (size_t)o->n_embd, .n_head = (size_t)o->n_head,
-                   .head_dim = (size_t)(o->n_embd / o->n_head), .block_size = (size_t)o->block_size,
-                   .vocab_size = vocab_size, .activation = o->activation};
+    return (Model){.n_layer = (size_t)config->n_layer, .n_embd = (size_t)config->n_embd,
+                   .n_head = (size_t)config->n_head, .head_dim = (size_t)(config->n_embd / config->n_head),
+                   .block_size = (size_t)config->block_size, .vocab_size = vocab_size,
+                   .activation = config->activation};
 }
 
-// The model, its tokenizer and what else is kept, from an open file.
+// The model, its tokenizer and what else is stored, from an open file.
 static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
                        Checkpoint *checkpoint, Error *error)
 {
@@ -1747,13 +1912,11 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     }
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
-    double E = (double)o->n_embd, params = (2 * (double)tokenizer->vocab_size + (double)o->block_size) * E +
-                                           12 * (double)o->n_layer * E * E;
-    if (params * 4 > (double)data_size || 3 + 6 * o->n_layer > header->n_tensors) {
+    *model = sized_model(&o->config, tokenizer->vocab_size);
+    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
-    *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, longest, ATOMIC, error)) {
+    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
         return false;
     }
     model->steps_done = o->step;
@@ -1804,32 +1967,20 @@ static bool load_model(const char *path, size_t longest, Model *model, Tokenizer
     return ok;
 }
 
-// Replaces the code points of the first n documents by the tokens of a model.
-static bool encode_documents(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
+// The first n documents become tokens.
+static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
 {
-    uint32_t *token_of = token_table(tokenizer), unknown = 0;
-    if (!token_of) {
-        return no_memory(error);
-    }
-    size_t line = 0;
-    for (size_t i = 0; !line && i < n; i++) {
-        for (size_t k = 0; !line && k < all->docs[i].length; k++) {
-            uint32_t *token = &all->docs[i].tokens[k];
-            if (token_of[*token]) {
-                *token = token_of[*token] - 1;
-            } else {
-                line = all->docs[i].line;
-                unknown = *token;
-            }
+    for (size_t i = 0; i < n; i++) {
+        Document *doc = &all->docs[i];
+        size_t done = encode(tokenizer, doc->tokens, doc->length);
+        if (done < doc->length) {
+            char bytes[4];
+            uint32_t unknown = doc->tokens[done];
+            bool control = unknown < 0x20 || (unknown >= 0x7f && unknown < 0xa0);
+            int length = control ? 0 : (int)encode_utf8(unknown, bytes);
+            return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
+                        length, bytes, length ? ", " : "", (unsigned)unknown);
         }
-    }
-    free(token_of);
-    if (line) {
-        char bytes[4];
-        bool control = unknown < 0x20 || (unknown >= 0x7f && unknown < 0xa0);
-        int length = control ? 0 : (int)encode_utf8(unknown, bytes);
-        return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, line, length,
-                    bytes, length ? ", " : "", (unsigned)unknown);
     }
     return true;
 }
@@ -1955,13 +2106,13 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
     putc('"', out);
 }
 
-// The header: the configuration, what is kept of the run, and a line for every tensor. Spaces at its end let the
+// The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
 // numbers begin at a multiple of eight.
 static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer)
 {
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\"");
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].kept) {
+        if (options[i].stored) {
             char key[64], value[64];
             metadata_key(&options[i], key, sizeof key);
             option_text(&options[i], o, value, sizeof value);
@@ -1987,34 +2138,22 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
 }
 
-static bool write_word(Output *out, uint64_t bits)
+static void write_word(Output *out, uint64_t bits)
 {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(bits >> 8 * i);
     }
-    return put_bytes(out, bytes, 8);
+    put_bytes(out, bytes, 8);
 }
 
-static bool write_numbers(Output *out, const double *a, size_t n)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &a[i], sizeof bits);
-        ok = write_word(out, bits);
-    }
-    return ok;
-}
-
-static bool all_finite(const double *a, size_t n)
+static void write_numbers(Output *out, const double *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) {
-            return false;
-        }
+        uint64_t bits;
+        memcpy(&bits, &a[i], sizeof bits);
+        write_word(out, bits);
     }
-    return true;
 }
 
 // Writes the model, and what a resume needs, to its target.
@@ -2025,8 +2164,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     if (!all_finite(model->params, n) || !all_finite(model->m, n) || !all_finite(model->v, n)) {
         return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
     }
-    Options kept = *o;
-    kept.step = model->steps_done;
+    Options snapshot = *o;
+    snapshot.step = model->steps_done;
     double numbers[N_RANDOM];
     pack_random(random, numbers);
 
@@ -2034,20 +2173,24 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     FILE *text = open_memstream(&header, &length);
     bool ok = text != NULL;
     if (ok) {
-        write_header(text, &kept, model, tokenizer);
+        write_header(text, &snapshot, model, tokenizer);
         ok = !ferror(text);
         ok = fclose(text) == 0 && ok;
     }
-    if (!ok || length > HEADER_MOST) {
+    if (!ok || length > MAX_HEADER) {
         free(header);
         return ok ? fail(error, FAILED, "%s: too many layers for a model file", target->name) : no_memory(error);
     }
 
     int fd = open_part(target);
-    Output out = {.file = fd};
-    ok = fd >= 0 && write_word(&out, length) && put_bytes(&out, header, length) &&
-         write_numbers(&out, model->params, n) && write_numbers(&out, model->m, n) &&
-         write_numbers(&out, model->v, n) && write_numbers(&out, numbers, N_RANDOM) && flush(&out) && fsync(fd) == 0;
+    Output out = {.file = fd, .error = fd < 0 ? errno : 0};
+    write_word(&out, length);
+    put_bytes(&out, header, length);
+    write_numbers(&out, model->params, n);
+    write_numbers(&out, model->m, n);
+    write_numbers(&out, model->v, n);
+    write_numbers(&out, numbers, N_RANDOM);
+    ok = flush(&out) && fsync(fd) == 0;
     int reason = out.error ? out.error : errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;
@@ -2078,8 +2221,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 /* ------------------------------------------------------------------------------------------------------------------
  * Long runs: the step's line, progress on a terminal, the log, a save now and then, an interrupt.
  */
-#define LOOKS 0.05                 // seconds between two looks at the clock, and so between two drawings
-#define FLUSHES 0.25               // seconds that a row of the log may wait
+#define REDRAW_SECONDS 0.05
+#define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
 
 struct Run {
@@ -2092,8 +2235,7 @@ struct Run {
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
-    uint64_t looked, next_look;    // steps at which the clock was, and will be, looked at
-    double began, last_look, last_flush;
+    double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
@@ -2142,16 +2284,14 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->steps - run->first;
+    uint64_t todo = run->o->config.steps - run->first;
     run->n_points = todo < POINTS ? (size_t)todo : POINTS;
-    run->looked = run->first;
-    run->next_look = run->first + 1;
-    run->began = run->last_look = run->last_flush = seconds();
+    run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->steps - run->first));
+    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
     run->curve[i].sum += loss;
     run->curve[i].n++;
     run->smooth = 0.99 * run->smooth + 0.01 * loss;
@@ -2178,13 +2318,13 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     size_t columns = terminal_columns(), used = 0;
     double rate = (double)(done - run->first) / (now - run->began);
     char parts[4][64], left[32];
-    time_text((double)(o->steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->steps);
+    time_text((double)(o->config.steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->config.steps);
     snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
-        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->steps);
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->config.steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
     bool fits[4] = {false};
@@ -2199,7 +2339,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     at += sprintf(at, "\r");
     size_t cells = columns - used > 2 ? columns - used - 2 : 0;
     cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
-    size_t full = (size_t)((double)done / (double)o->steps * (double)cells);
+    size_t full = (size_t)((double)done / (double)o->config.steps * (double)cells);
     at += sprintf(at, "%s", cells && run->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
         at += sprintf(at, "%s%s", i == full && run->color ? "\033[0;2m" : "",
@@ -2264,7 +2404,7 @@ static void draw_curve(const Run *run, double took)
     }
     char title[96];
     snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->steps - run->first), took);
+             (unsigned long long)(run->o->config.steps - run->first), took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2286,14 +2426,15 @@ static void draw_curve(const Run *run, double took)
     }
     char first[32], last[32];
     snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->steps);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
-static bool log_failed(const Run *run, Error *error)
+// Whether all rows of the log could be written.
+static bool logged(const Run *run, Error *error)
 {
-    return fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error ? run->log.error : errno));
+    return !run->log.error || fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error));
 }
 
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
@@ -2305,8 +2446,10 @@ static bool open_log(Run *run, Error *error)
     const char *name = run->o->log;
     bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
     run->log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (run->log.file < 0 || !old) {
-        return (run->log.file >= 0 && put(&run->log, "%s", heading)) || log_failed(run, error);
+    run->log.error = run->log.file < 0 ? errno : 0;
+    if (run->log.error || !old) {
+        put(&run->log, "%s", heading);
+        return logged(run, error);
     }
     unsigned char *text = NULL;
     size_t n = 0, end = sizeof heading - 1;
@@ -2326,27 +2469,23 @@ static bool open_log(Run *run, Error *error)
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    return ok && ((ftruncate(run->log.file, (off_t)end) == 0 && lseek(run->log.file, (off_t)end, SEEK_SET) >= 0) ||
-                  log_failed(run, error));
+    if (ok && (ftruncate(run->log.file, (off_t)end) < 0 || lseek(run->log.file, (off_t)end, SEEK_SET) < 0)) {
+        run->log.error = errno;
+    }
+    return ok && logged(run, error);
 }
 
-// Now and then, the clock is looked at: so seldom that it costs nothing.
-static bool look_at_clock(Run *run, uint64_t done, Error *error)
+static void look_at_clock(Run *run, uint64_t done)
 {
-    double now = seconds(), took = now - run->last_look + 1e-9;
-    double steps = (double)(done - run->looked), next = steps * LOOKS / took;
-    next = next < 2 * steps ? next : 2 * steps;
-    run->next_look = done + (next > 1 ? (uint64_t)next : 1);
-    run->looked = done;
-    run->last_look = now;
-    if (run->bar && now - run->began > LOOKS) {
+    double now = seconds();
+    if (run->bar && now - run->last_draw > REDRAW_SECONDS) {
+        run->last_draw = now;
         draw_bar(run, done, now);
     }
-    if (run->log.file >= 0 && now - run->last_flush > FLUSHES) {
+    if (run->log.file >= 0 && now - run->last_flush > FLUSH_SECONDS) {
         run->last_flush = now;
-        return flush(&run->log) || log_failed(run, error);
+        flush(&run->log);
     }
-    return true;
 }
 
 // If the run is to be saved, saves it. The log is never behind the model file.
@@ -2355,10 +2494,8 @@ static bool save_run(Run *run, Error *error)
     if (!run->target.path) {
         return true;
     }
-    if (run->log.file >= 0 && !flush(&run->log)) {
-        return log_failed(run, error);
-    }
-    return save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    flush(&run->log);
+    return logged(run, error) && save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
 static bool stop_run(Run *run, Error *error)
@@ -2367,7 +2504,7 @@ static bool stop_run(Run *run, Error *error)
         return false;
     }
     return fail(error, INTERRUPTED, "interrupted after step %llu of %llu; %s%s",
-                (unsigned long long)run->model->steps_done, (unsigned long long)run->o->steps,
+                (unsigned long long)run->model->steps_done, (unsigned long long)run->o->config.steps,
                 run->o->save ? "saved in " : "not saved, as --save was not given", run->o->save ? run->o->save : "");
 }
 
@@ -2375,27 +2512,33 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
-    if (run->lines && !say(error, "step %4llu / %4llu | loss %.4f%c", (unsigned long long)done,
-                           (unsigned long long)o->steps, loss, o->recipe == RECIPE_LESSON ? '\n' : '\r')) {
-        return false;
+    if (!isfinite(loss)) {
+        return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
+                    (unsigned long long)done, isnan(loss) ? "not a number" : "infinite");
     }
-    if (run->log.file >= 0 && !put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
-                                   learning_rate(o, step))) {
-        return log_failed(run, error);
+    if (run->lines) {
+        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
+            o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    }
+    if (run->log.file >= 0) {
+        put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
+            learning_rate(&o->config, step));
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
     }
-    if (done >= run->next_look && (run->bar || run->log.file >= 0) && !look_at_clock(run, done, error)) {
+    if (run->bar || run->log.file >= 0) {
+        look_at_clock(run, done);
+    }
+    if (!said(error) || !logged(run, error)) {
         return false;
     }
     if (interrupted) {
         return stop_run(run, error);
     }
-    return !o->save_every || done % o->save_every || done == o->steps || save_run(run, error);
+    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
 }
 
-// Before the first step. What can be found wrong at once is found here, and not after an hour.
 // Whether two names lead to the same file. One that is not there yet is only itself.
 static bool same_file(const char *a, const char *b)
 {
@@ -2404,6 +2547,7 @@ static bool same_file(const char *a, const char *b)
                                             first.st_dev == second.st_dev && first.st_ino == second.st_ino));
 }
 
+// Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
@@ -2431,8 +2575,11 @@ static bool end_run(Run *run, bool ok, Error *error)
     ok = ok && save_run(run, error);
     ok = ok && (!interrupted || stop_run(run, error));
     if (run->log.file >= 0) {
-        bool written = flush(&run->log);
-        ok = ((close(run->log.file) == 0 && written) || !ok || log_failed(run, error)) && ok;
+        flush(&run->log);
+        if (close(run->log.file) < 0 && !run->log.error) {
+            run->log.error = errno;
+        }
+        ok = ok && logged(run, error);
     }
     if (run->bar && ok) {
         draw_curve(run, took);
@@ -2450,10 +2597,10 @@ typedef struct {
     double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
     double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
     double loss;                                 // of the model without this head
-} HeadView;
+} HeadStats;
 
 // The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
-static const Line *next_look(const Tape *tape, size_t *line)
+static const Line *next_attention(const Tape *tape, size_t *line)
 {
     while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) {
         ++*line;
@@ -2461,71 +2608,77 @@ static const Line *next_look(const Tape *tape, size_t *line)
     return *line < tape->n_lines ? &tape->lines[(*line)++] : NULL;
 }
 
-// The mean loss over the tokens of the first n documents, of which there are *n_tokens. Unless `views` is NULL, it
-// takes what each head looked at.
-static double mean_loss(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs,
-                        size_t *n_tokens, HeadView *views)
+// Adds up what each head looked at in the document that was just run.
+static void add_attention(const Model *model, HeadStats *stats)
 {
-    Tape *tape = &model->tape;
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
+    const Line *attention;
+    for (size_t k = 0; (attention = next_attention(&model->tape, &line)); k++) {
+        HeadStats *head = &stats[k % n_heads];
+        size_t query = k / n_heads;
+        for (size_t key = 0; key <= query; key++) {
+            double weight = attention->a[key];
+            double *share = key == query ? &head->self : key + 1 == query ? &head->previous
+                          : key == 0 ? &head->first : &head->elsewhere;
+            *share += weight;
+            head->entropy -= weight > 0 ? weight * log2(weight) : 0;
+        }
+    }
+}
+
+// The mean loss over the tokens of n documents, of which there are *n_tokens. Unless `stats` is NULL, it takes what
+// each head looked at.
+static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
+{
     double sum = 0;
-    size_t n_heads = model->n_layer * model->n_head;
     *n_tokens = 0;
-    tape->recording = views;
     for (size_t i = 0; i < n_docs; i++) {
-        tape_drop(tape);
-        size_t n = take_document(model, tokenizer, all->docs[i]);
-        sum += *document_loss(model, model->tokens, n) * (double)n;
+        tape_drop(&model->tape);
+        size_t n = take_document(model, &docs[i]);
+        double *loss = document_loss(model, n);
+        tape_compute(&model->tape);
+        sum += *loss * (double)n;
         *n_tokens += n;
-        const Line *look;
-        for (size_t line = tape->first_line, k = 0; views && (look = next_look(tape, &line)); k++) {
-            HeadView *view = &views[k % n_heads];
-            size_t query = k / n_heads;
-            for (size_t key = 0; key <= query; key++) {
-                double weight = look->a[key];
-                double *share = key == query ? &view->self : key + 1 == query ? &view->previous
-                              : key == 0 ? &view->first : &view->elsewhere;
-                *share += weight;
-                view->entropy -= weight > 0 ? weight * log2(weight) : 0;
-            }
+        if (stats) {
+            add_attention(model, stats);
         }
     }
     double tokens = (double)*n_tokens;
-    for (size_t k = 0; views && k < n_heads; k++) {
-        views[k].self /= tokens;
-        views[k].previous /= tokens;
-        views[k].first /= tokens;
-        views[k].elsewhere /= tokens;
-        views[k].entropy /= tokens;
+    for (size_t k = 0; stats && k < model->n_layer * model->n_head; k++) {
+        stats[k].self /= tokens;
+        stats[k].previous /= tokens;
+        stats[k].first /= tokens;
+        stats[k].elsewhere /= tokens;
+        stats[k].entropy /= tokens;
     }
     return sum / tokens;
 }
 
 // The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
 // the same as setting the slice to zero.
-static double loss_without(Model *model, const Tokenizer *tokenizer, const Documents *all, size_t n_docs, size_t layer,
-                           size_t head, double *kept)
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
 {
     Matrix *wo = model->layers[layer].attn_wo;
-    memcpy(kept, wo->data, wo->rows * wo->cols * sizeof *kept);
+    memcpy(backup, wo->data, wo->rows * wo->cols * sizeof *backup);
     for (size_t row = 0; row < wo->rows; row++) {
-        memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *kept);
+        memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *backup);
     }
     size_t n_tokens;
-    double loss = mean_loss(model, tokenizer, all, n_docs, &n_tokens, NULL);
-    memcpy(wo->data, kept, wo->rows * wo->cols * sizeof *kept);
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
+    memcpy(wo->data, backup, wo->rows * wo->cols * sizeof *backup);
     return loss;
 }
 
 // The weights of the n positions that were just run, [position][layer][head] of them; false if one is not finite.
-static bool take_looks(const Model *model, size_t n, const double **weights)
+static bool collect_attention(const Model *model, size_t n, const double **weights)
 {
-    const Line *look;
-    size_t n_heads = model->n_layer * model->n_head;
-    for (size_t line = model->tape.first_line, k = 0; k < n_heads * n && (look = next_look(&model->tape, &line)); k++) {
-        weights[k] = look->a;
-        if (!all_finite(look->a, k / n_heads + 1)) {
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
+    for (size_t k = 0; k < n_heads * n; k++) {
+        const Line *attention = next_attention(&model->tape, &line);
+        if (!attention || !all_finite(attention->a, k / n_heads + 1)) {
             return false;
         }
+        weights[k] = attention->a;
     }
     return true;
 }
@@ -2562,21 +2715,20 @@ static Screen screen_of_output(void)
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
-static bool say_wrapped(Error *error, Screen screen, const char *text)
+static void say_wrapped(Screen screen, const char *text)
 {
-    bool ok = true;
     size_t column = 0;
-    while (ok && *text) {
+    while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) {
             columns += ((unsigned char)text[i] & 0xc0) != 0x80;
         }
         bool fits = !column || column + 1 + columns <= screen.width;
-        ok = say(error, "%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
+        say("%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
         column = (!column ? 0 : fits ? column + 1 : 2) + columns;
         text += bytes + (text[bytes] == ' ');
     }
-    return ok && say(error, "\n");
+    say("\n");
 }
 
 // What stands for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
@@ -2608,14 +2760,14 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
     return label;
 }
 
-static bool say_label(Error *error, Label label, size_t width)
+static void say_label(Label label, size_t width)
 {
     int left = ((int)width - label.columns) / 2, right = (int)width - label.columns - left;
-    return say(error, "%*s%s%*s", left, "", label.text, right, "");
+    say("%*s%s%*s", left, "", label.text, right, "");
 }
 
 // One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
-static bool say_cell(Error *error, Screen screen, double weight, bool strongest, size_t width)
+static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 {
     static const char *const blocks[] = {"\u00b7", "░", "▒", "▓", "█"};
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
@@ -2636,16 +2788,17 @@ static bool say_cell(Error *error, Screen screen, double weight, bool strongest,
             strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
         }
     }
-    if (screen.paint != COLORS) {
-        return say(error, "%s", text);
+    if (screen.paint == COLORS) {
+        say("\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
+    } else {
+        say("%s", text);
     }
-    return say(error, "\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
 // are as narrow as the labels, and the percentage of the strongest stands behind the row.
-static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
-                      Screen screen, Error *error)
+static void draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
+                      Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
     for (size_t i = 0; i < n; i++) {
@@ -2656,39 +2809,41 @@ static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
     one = one < 16 ? 16 : one;                                     // room for the title
     size_t abreast = (screen.width + gap) / (one + gap);
     abreast = abreast < 1 ? 1 : abreast;
-    bool ok = true;
-    for (size_t from = 0; ok && from < n_heads; from += abreast) {
+    for (size_t from = 0; from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
-        for (size_t h = from; ok && h < to; h++) {
+        for (size_t h = from; h < to; h++) {
             char title[64];
             snprintf(title, sizeof title, "layer %zu head %zu", h / model->n_head, h % model->n_head);
-            ok = say(error, "%-*s", h + 1 < to ? (int)(one + gap) : 0, title);
+            say("%-*s", h + 1 < to ? (int)(one + gap) : 0, title);
         }
-        for (size_t row = 0; ok && row <= n; row++) {              // row 0: the labels of the columns
-            ok = say(error, "\n");
-            for (size_t h = from; ok && h < to; h++) {
+        for (size_t row = 0; row <= n; row++) {                    // row 0: the labels of the columns
+            say("\n");
+            for (size_t h = from; h < to; h++) {
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
                 size_t strongest = 0, used = margin + cell * (row ? row : n);
                 for (size_t key = 1; key < row; key++) {
                     strongest = w[key] > w[strongest] ? key : strongest;
                 }
-                ok = row ? say_label(error, label_of(model, tokenizer, screen, row - 1), widest) && say(error, " ")
-                         : say(error, "%*s", (int)margin, "");
-                for (size_t key = 0; ok && key < (row ? row : n); key++) {
-                    ok = row ? say_cell(error, screen, w[key], key == strongest, cell)
-                             : say_label(error, label_of(model, tokenizer, screen, key), cell);
+                say_label(row ? label_of(model, tokenizer, screen, row - 1) : (Label){"", 0}, widest);
+                say(" ");
+                for (size_t key = 0; key < (row ? row : n); key++) {
+                    if (row) {
+                        say_cell(screen, w[key], key == strongest, cell);
+                    } else {
+                        say_label(label_of(model, tokenizer, screen, key), cell);
+                    }
                 }
-                if (ok && row && cell < 3) {
-                    ok = say(error, "%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
+                if (row && cell < 3) {
+                    say("%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
                     used = margin + cell * n + 5;
                 }
-                if (ok && h + 1 < to) {
-                    ok = say(error, "%*s", (int)(one + gap - used), "");
+                if (h + 1 < to) {
+                    say("%*s", (int)(one + gap - used), "");
                 }
             }
         }
-        ok = ok && say(error, "\n\n");
+        say("\n\n");
     }
     static const char *const others[] = {
         [DIGITS] = "the others in tenths (. under 5%)",
@@ -2698,39 +2853,40 @@ static bool draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
     char legend[256];
     snprintf(legend, sizeof legend, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
              others[screen.paint]);
-    return ok && say_wrapped(error, screen, legend);
+    say_wrapped(screen, legend);
 }
 
-static bool say_map_values(const Model *model, const double *const *weights, size_t n, Error *error)
+static void say_map_values(const Model *model, const double *const *weights, size_t n)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool ok = say(error, "layer\thead\tquery\tkey\tweight\n");
-    for (size_t h = 0; ok && h < n_heads; h++) {
-        for (size_t query = 0; ok && query < n; query++) {
-            for (size_t key = 0; ok && key <= query; key++) {
-                ok = say(error, "%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
-                         weights[query * n_heads + h][key]);
+    say("layer\thead\tquery\tkey\tweight\n");
+    for (size_t h = 0; h < n_heads; h++) {
+        for (size_t query = 0; query < n; query++) {
+            for (size_t key = 0; key <= query; key++) {
+                say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
+                    weights[query * n_heads + h][key]);
             }
         }
     }
-    return ok;
 }
 
 // One row a head; on a narrow screen, a few lines a head.
-static bool say_views(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
+static void say_stats(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 79;
-    double most = 0;
+    double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
-        most = fmax(most, fabs(views[h].loss - loss));
+        max = fmax(max, fabs(stats[h].loss - loss));
     }
-    bool ok = !wide || say(error, "layer head itself before  first elsewhere entropy loss without  change\n");
-    for (size_t h = 0; ok && h < n_heads; h++) {
-        HeadView v = views[h];
+    if (wide) {
+        say("layer head itself before  first elsewhere entropy loss without  change\n");
+    }
+    for (size_t h = 0; h < n_heads; h++) {
+        HeadStats v = stats[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
-        for (int i = 0; most > 0 && i < (int)(8 * fabs(change) / most + 0.5); i++) {
+        for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
             strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
         snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
@@ -2738,19 +2894,24 @@ static bool say_views(const Model *model, const HeadView *views, double loss, Sc
                                            "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
                  100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
-        ok = wide ? say(error, "%s", text) : say_wrapped(error, screen, text);
+        if (wide) {
+            say("%s", text);
+        } else {
+            say_wrapped(screen, text);
+        }
     }
     char text[64];
     snprintf(text, sizeof text, "The loss with all heads: %.4f", loss);
-    return ok && say(error, "\n") && say_wrapped(error, screen, text);
+    say("\n");
+    say_wrapped(screen, text);
 }
 
 // What stands out, in words, and only if the numbers carry it.
-static bool say_findings(const Model *model, const HeadView *views, double loss, Screen screen, Error *error)
+static void say_findings(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
-    bool ok = true, any = false;
-    for (size_t h = 0; ok && h < model->n_layer * model->n_head; h++) {
-        HeadView v = views[h];
+    bool any = false;
+    for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
+        HeadStats v = stats[h];
         double change = v.loss - loss;
         const struct { bool carried; const char *text; double figure; } findings[] = {
             {v.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * v.previous},
@@ -2759,54 +2920,81 @@ static bool say_findings(const Model *model, const HeadView *views, double loss,
             {fabs(change) < 0.005, "hardly matters: without it the loss changes by %+.4f.", change},
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
-        for (size_t i = 0; ok && i < sizeof findings / sizeof findings[0]; i++) {
+        for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++) {
             if (findings[i].carried) {
                 char text[192];
                 int n = snprintf(text, sizeof text, "- Layer %zu head %zu ", h / model->n_head, h % model->n_head);
                 snprintf(text + n, sizeof text - (size_t)n, findings[i].text, findings[i].figure);
-                ok = (any || say(error, "\nWhat stands out:\n")) && say_wrapped(error, screen, text);
+                say("%s", any ? "" : "\nWhat stands out:\n");
+                say_wrapped(screen, text);
                 any = true;
             }
         }
     }
-    return ok;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
+// What a command works on: all of it, freed in one place.
+typedef struct Job {
+    Work work;
+    Options o;
+    const char *argv0;
+    Random rng;
+    Checkpoint checkpoint;
+    Run run;
+    const double **weights;        // heads: what each looked at in one word
+    HeadStats *stats;              // heads: what each does over a file
+    double *backup;                // heads: a matrix that is set to zero for a while
+} Job;
+
+static void free_job(Job *job)
+{
+    Work *w = &job->work;
+    free(w->prompt.tokens);
+    free(w->docs.docs);
+    free(w->docs.text);
+    free_tokenizer(&w->tokenizer);
+    free_model(&w->model);
+    free(job->weights);
+    free(job->stats);
+    free(job->backup);
+}
+
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
 // token before them they must fit the block.
 static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
-                      uint32_t **tokens, size_t *length, Error *error)
+                      Document *doc, Error *error)
 {
     size_t n = strlen(text), used = 0;
-    *length = 0;
-    *tokens = malloc((n + 1) * sizeof **tokens);
-    uint32_t *token_of = n ? token_table(tokenizer) : NULL;
-    if (!*tokens || (n && !token_of)) {
-        free(token_of);
+    *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
+    if (!doc->tokens) {
         return no_memory(error);
     }
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i += used) {
+    for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         if (code < 0) {
-            ok = fail(error, USAGE, "%s: not valid UTF-8", what);
-        } else if (!token_of[code]) {
-            ok = fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
-                      text + i);
-        } else {
-            (*tokens)[(*length)++] = token_of[code] - 1;
+            return fail(error, USAGE, "%s: not valid UTF-8", what);
         }
+        doc->tokens[doc->length] = (uint32_t)code;
+        if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
+            return fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
+                        text + i);
+        }
+        doc->length++;
     }
-    free(token_of);
-    if (ok && *length >= block_size) {
-        ok = fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
-                  block_size - 1);
-    }
-    return ok;
+    return doc->length < block_size ||
+           fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
+                block_size - 1);
+}
+
+static bool read_prompt(Job *job, Error *error)
+{
+    Work *w = &job->work;
+    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt,
+                     error);
 }
 
 // A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
@@ -2822,7 +3010,7 @@ static uint64_t fingerprint(const Documents *all)
     return hash;
 }
 
-// The options of a resumed run: those that the file keeps, except where another value is given and may be.
+// The options of a resumed run: those that the file stores, except where another value is given and may be.
 static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *error)
 {
     if (checkpoint->missing[0]) {
@@ -2833,225 +3021,223 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
         option_text(&options[i], o, ours, sizeof ours);
         option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
         bool given = o->given >> i & 1;
-        if (given && options[i].kept && options[i].kept != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
+        if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
             return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
         }
-        if (!given && options[i].kept) {
+        if (!given && options[i].stored) {
             set_option(o, &options[i], theirs, error);           // which was checked when the file was read
         }
     }
-    return o->steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
-                                       (unsigned long long)o->steps, o->resume, (unsigned long long)o->step);
+    return o->config.steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
+                                       (unsigned long long)o->config.steps, o->resume, (unsigned long long)o->step);
 }
 
-// A new model, or the one to go on with, and the documents as its tokens. What is random comes in the order of the
-// Python program: the documents' order, then the parameters.
-static bool prepare(Options *o, Documents *all, Tokenizer *tokenizer, Model *model, Random *random, Error *error)
+/* What the story asks for: from the command line, and from the files that it names. */
+
+static bool read_documents(Work *w, Error *error)
 {
-    Checkpoint checkpoint = {0};
-    uint64_t print = o->save || o->resume ? fingerprint(all) : 0;
-    if (o->resume && (!load_model(o->resume, all->longest, model, tokenizer, &checkpoint, error) ||
-                      !resume_options(o, &checkpoint, error))) {
-        return false;
-    }
-    if (o->resume && o->fingerprint != print) {
-        return fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume);
-    }
-    o->fingerprint = print;
-    random_seed(random, o->seed);
-    shuffle(all, random);
-    if (o->resume) {
-        *random = checkpoint.random;
-        return encode_documents(all, all->n, tokenizer, data_name(o), error);
-    }
-    if (!tokenize(all, tokenizer)) {
-        return no_memory(error);
-    }
-    *model = sized_model(o, tokenizer->vocab_size);
-    if (!new_model(model, all->longest, ATOMIC, error)) {
-        return false;
-    }
-    init_parameters(model, random, o->init_std, o->recipe == RECIPE_LESSON);
-    return true;
+    return load_documents(&w->job->o, w->job->argv0, &w->docs, error);
 }
 
-// The whole main job: documents, tokenizer, parameters, training, inference.
-static bool run_train(const Options *given, const char *argv0, Error *error)
+// The run to go on with, if there is one: its options hold, and its documents must be the same.
+static bool read_checkpoint(Work *w, Error *error)
 {
-    Options options_of_run = *given, *o = &options_of_run;
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Random random;
-    uint32_t *prompt = NULL;
-    size_t prompt_length = 0;
+    Job *job = w->job;
+    Options *o = &job->o;
+    uint64_t hash = o->save || o->resume ? fingerprint(&w->docs) : 0;
+    job->checkpoint.resuming = w->resumed = o->resume;
+    if (!o->resume) {
+        o->fingerprint = hash;
+        return new_tokenizer(&w->tokenizer, error);
+    }
+    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint, error) &&
+           resume_options(o, &job->checkpoint, error) &&
+           (o->fingerprint == hash ||
+            fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume));
+}
 
-    bool ok = read_documents(o, argv0, &all, error) && prepare(o, &all, &tokenizer, &model, &random, error) &&
-              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
-                        &prompt_length, error);
+static bool encode_documents(Work *w, size_t n, Error *error)
+{
+    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
+}
+
+static bool start_model(Work *w, Error *error)
+{
+    w->model = sized_model(w->config, w->tokenizer.vocab_size);
+    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
+}
+
+static bool begin_training(Work *w, Error *error)
+{
+    Job *job = w->job;
+    if (w->resumed) {
+        job->rng = job->checkpoint.random;
+    }
+    watch(&w->model, &w->tokenizer);
+    job->run = (Run){.o = &job->o, .log.file = -1, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    w->run = &job->run;
+    return read_prompt(job, error) && begin_run(w->run, error);
+}
+
+static bool end_training(Work *w, bool ok, Error *error)
+{
+    ok = ok && (all_finite(w->model.params, w->model.num_params) ||
+                fail(error, FAILED, "a parameter is no longer finite"));
+    ok = end_run(w->run, ok, error);
     if (ok) {
-        watch(&model, &tokenizer);
-        Run run = {.o = o, .log.file = -1, .model = &model, .tokenizer = &tokenizer, .random = &random};
-        ok = begin_run(&run, error) &&
-             say(error, "num docs: %zu\nvocab size: %zu\nnum params: %zu\n", all.n, tokenizer.vocab_size,
-                 model.num_params) &&
-             train(&model, &tokenizer, &all, o, &run, error) &&
-             (all_finite(model.params, model.num_params) || fail(error, FAILED, "a parameter is no longer finite"));
-        ok = end_run(&run, ok, error);
+        say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
     }
-    ok = ok && say(error, "\n--- inference%s ---\n", o->recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
-    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, true, error);
-
-    free(prompt);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
     return ok;
+}
+
+static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
+{
+    if (w->run) {                                        // after training they are numbered, as in Python
+        say("sample %2" PRIu64 ": ", i + 1);
+    }
+    say_tokens(w->tokenizer.uchars, w->model.tokens, length);
+    return said(error);
+}
+
+/* The commands. */
+
+// The whole main job.
+static bool run_train(Job *job, Error *error)
+{
+    return microgpt(&job->work, error);
+}
+
+// The model file that the command line names, for documents of up to `longest` characters.
+static bool load(Job *job, size_t longest, Error *error)
+{
+    Work *w = &job->work;
+    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint, error);
 }
 
 // Samples alone, from a model file. Where the file tells how training's random numbers stood at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
-static bool run_sample(const Options *o, const char *argv0, Error *error)
+static bool run_sample(Job *job, Error *error)
 {
-    (void)argv0;
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    Random random;
-    uint32_t *prompt = NULL;
-    size_t prompt_length = 0;
-
-    bool ok = load_model(o->arguments[0], 0, &model, &tokenizer, &checkpoint, error) &&
-              read_text("--prompt", o->prompt ? o->prompt : "", &tokenizer, model.block_size, &prompt,
-                        &prompt_length, error);
-    random_seed(&random, o->seed);
-    if (checkpoint.has_random && (!was_given(o, FIELD(seed)) || o->seed == checkpoint.options.seed)) {
-        random = checkpoint.random;
+    const Checkpoint *checkpoint = &job->checkpoint;
+    uint64_t seed = job->o.config.seed;
+    if (!load(job, 0, error) || !read_prompt(job, error)) {
+        return false;
     }
-    ok = ok && inference(&model, &tokenizer, &random, o, prompt, prompt_length, false, error);
+    random_seed(&job->rng, seed);
+    if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
+        job->rng = checkpoint->random;
+    }
+    return infer(&job->work, error);
+}
 
-    free(prompt);
-    free(tokenizer.uchars);
-    free_model(&model);
-    return ok;
+// The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
+static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
+{
+    Work *w = &job->work;
+    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) {
+        return false;
+    }
+    uint64_t docs = job->o.docs ? job->o.docs : most;
+    *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
+    return encode_documents(w, *n, error);
 }
 
 // How surprised a saved model is by documents, token by token.
-static bool run_eval(const Options *o, const char *argv0, Error *error)
+static bool run_eval(Job *job, Error *error)
 {
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    bool ok = read_documents(o, argv0, &all, error) &&
-              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
-    size_t n_docs = o->docs && o->docs < all.n ? (size_t)o->docs : all.n, n_tokens = 0;
-    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
-    double loss = ok ? mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, NULL) : 0;
-    ok = ok && (isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]));
-    ok = ok && say(error, "docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
-                   n_tokens, loss, loss / log(2), exp(loss));
-
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
-    return ok;
+    Work *w = &job->work;
+    size_t n_docs = 0, n_tokens = 0;
+    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) {
+        return false;
+    }
+    double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
+    if (!isfinite(loss)) {
+        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
+    }
+    say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
+        loss / log(2), exp(loss));
+    return true;
 }
 
 // `heads MODEL WORD`: the maps of one word.
-static bool show_word(const Options *o, Error *error)
+static bool show_word(Job *job, Error *error)
 {
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    uint32_t *word = NULL;
-    size_t length = 0;
-    const double **weights = NULL;
-    const char *text = o->arguments[1];
-    bool ok = load_model(o->arguments[0], strlen(text), &model, &tokenizer, &checkpoint, error) &&
-              read_text("the word", text, &tokenizer, model.block_size, &word, &length, error);
-    if (ok) {
-        size_t n = length + 1;
-        model.tape.atomic = false;                       // heads are read off whole lines, in every build
-        take_document(&model, &tokenizer, (Document){.tokens = word, .length = length});
-        new_cache(&model, n);
-        for (size_t pos_id = 0; pos_id < n; pos_id++) {
-            gpt(&model, model.tokens[pos_id], pos_id, model.keys, model.values);
-        }
-        weights = malloc(model.n_layer * model.n_head * n * sizeof *weights);
-        ok = weights || no_memory(error);
-        ok = ok && (take_looks(&model, n, weights) ||
-                    fail(error, FAILED, "%s: the attention is not finite", o->arguments[0]));
-        ok = ok && (o->tsv ? say_map_values(&model, weights, n, error)
-                           : draw_maps(&model, &tokenizer, weights, n, screen_of_output(), error));
+    const char *text = job->o.arguments[1];
+    Work *w = &job->work;
+    Model *model = &w->model;
+    if (!load(job, strlen(text), error) ||
+        !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt, error)) {
+        return false;
     }
-    free(weights);
-    free(word);
-    free(tokenizer.uchars);
-    free_model(&model);
-    return ok;
+    model->tape.atomic = false;                          // heads are read off whole lines, in every build
+    size_t n = take_document(model, &w->prompt);
+    document_loss(model, n);
+    tape_compute(&model->tape);
+    job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
+    if (!job->weights) {
+        return no_memory(error);
+    }
+    if (!collect_attention(model, n, job->weights)) {
+        return fail(error, FAILED, "%s: the attention is not finite", job->o.arguments[0]);
+    }
+    if (job->o.tsv) {
+        say_map_values(model, job->weights, n);
+    } else {
+        draw_maps(model, &w->tokenizer, job->weights, n, screen_of_output());
+    }
+    return true;
 }
 
 // `heads MODEL`: what every head does over a file of documents.
-static bool show_heads(const Options *o, const char *argv0, Error *error)
+static bool show_heads(Job *job, Error *error)
 {
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {0};
-    Checkpoint checkpoint = {0};
-    HeadView *views = NULL;
-    double *kept = NULL, loss = 0;
-    size_t n_heads = 0, n_tokens = 0;
-    bool ok = read_documents(o, argv0, &all, error) &&
-              load_model(o->arguments[0], all.longest, &model, &tokenizer, &checkpoint, error);
-    size_t n_docs = o->docs ? (size_t)o->docs : 1000;
-    n_docs = n_docs < all.n ? n_docs : all.n;
-    ok = ok && encode_documents(&all, n_docs, &tokenizer, data_name(o), error);
-    if (ok) {
-        n_heads = model.n_layer * model.n_head;
-        views = calloc(n_heads, sizeof *views);
-        kept = malloc(model.n_embd * model.n_embd * sizeof *kept);
-        ok = (views && kept) || no_memory(error);
+    Work *w = &job->work;
+    Model *model = &w->model;
+    size_t n_docs = 0, n_tokens = 0;
+    if (!load_with_documents(job, 1000, &n_docs, error)) {
+        return false;
     }
-    if (ok) {
-        model.tape.atomic = false;                       // heads are read off whole lines, in every build
-        loss = mean_loss(&model, &tokenizer, &all, n_docs, &n_tokens, views);
-        ok = isfinite(loss) || fail(error, FAILED, "%s: the loss is not finite", o->arguments[0]);
-        for (size_t h = 0; ok && h < n_heads; h++) {
-            size_t layer = h / model.n_head, head = h % model.n_head;
-            views[h].loss = loss_without(&model, &tokenizer, &all, n_docs, layer, head, kept);
-            ok = isfinite(views[h].loss) || fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite",
-                                                 o->arguments[0], layer, head);
+    size_t n_heads = model->n_layer * model->n_head;
+    HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
+    job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
+    if (!stats || !job->backup) {
+        return no_memory(error);
+    }
+    model->tape.atomic = false;                          // heads are read off whole lines, in every build
+    double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
+    if (!isfinite(loss)) {
+        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
+    }
+    for (size_t h = 0; h < n_heads; h++) {
+        size_t layer = h / model->n_head, head = h % model->n_head;
+        stats[h].loss = loss_without(model, w->docs.docs, n_docs, layer, head, job->backup);
+        if (!isfinite(stats[h].loss)) {
+            return fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0],
+                        layer, head);
         }
     }
-    if (ok && o->tsv) {
-        ok = say(error, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
-        for (size_t h = 0; ok && h < n_heads; h++) {
-            HeadView v = views[h];
-            ok = say(error, "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model.n_head,
-                     h % model.n_head, v.self, v.previous, v.first, v.elsewhere, v.entropy, loss, v.loss);
+    if (job->o.tsv) {
+        say("layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
+        for (size_t h = 0; h < n_heads; h++) {
+            HeadStats s = stats[h];
+            say("%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model->n_head,
+                h % model->n_head, s.self, s.previous, s.first, s.elsewhere, s.entropy, loss, s.loss);
         }
-    } else if (ok) {
+    } else {
         Screen screen = screen_of_output();
-        ok = say_views(&model, views, loss, screen, error) && say_findings(&model, views, loss, screen, error);
+        say_stats(model, stats, loss, screen);
+        say_findings(model, stats, loss, screen);
     }
-    free(views);
-    free(kept);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
-    free_model(&model);
-    return ok;
+    return true;
 }
 
-static bool run_heads(const Options *o, const char *argv0, Error *error)
+static bool run_heads(Job *job, Error *error)
 {
-    if (o->n_arguments == 2 && (o->data || o->docs)) {
+    bool word = job->o.n_arguments == 2;
+    if (word && (job->o.data || job->o.docs)) {
         return fail(error, USAGE, "--data and --docs go with heads MODEL, not with a word");
     }
-    return o->n_arguments == 2 ? show_word(o, error) : show_heads(o, argv0, error);
+    return word ? show_word(job, error) : show_heads(job, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -3060,8 +3246,8 @@ static bool run_heads(const Options *o, const char *argv0, Error *error)
 typedef struct Command {
     const char *name, *arguments, *summary;
     unsigned bit;                  // marks its options in the table of options
-    size_t least, most;            // how many arguments it takes
-    bool (*run)(const Options *o, const char *argv0, Error *error);
+    size_t min, max;               // how many arguments it takes
+    bool (*run)(Job *job, Error *error);
 } Command;
 
 static const Command commands[] = {
@@ -3113,7 +3299,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->most) {
+            if (o->n_arguments == o->command->max) {
                 return fail(error, USAGE, "%s: one argument too many; see microgpt %s --help", argument,
                             o->command->name);
             }
@@ -3171,18 +3357,18 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
         return error->status == DONE;
     }
-    if (o->n_arguments < command->least) {
+    if (o->n_arguments < command->min) {
         return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
-    if (o->temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
-        o->temperature = 0;
+    if (o->config.temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
+        o->config.temperature = 0;
     }
     if (o->save_every && !o->save) {
         return fail(error, USAGE, "--save-every: needs --save FILE, too");
     }
-    if (o->n_embd % o->n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->n_embd,
-                    (unsigned long long)o->n_head);
+    if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
+        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
+                    (unsigned long long)o->config.n_head);
     }
     return true;
 }
@@ -3198,16 +3384,16 @@ static void default_text(const Option *option, char *text, size_t room)
     snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
 }
 
-static bool print_help(const Command *command, Error *error)
+static void print_help(const Command *command)
 {
-    bool ok = say(error, "Usage:\n");
-    for (size_t i = 0; ok && i < N_COMMANDS; i++) {
+    say("Usage:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
         char left[64];
         snprintf(left, sizeof left, "microgpt %s %s", commands[i].name, commands[i].arguments);
-        ok = say(error, "  %-39s %s\n", left, commands[i].summary);
+        say("  %-39s %s\n", left, commands[i].summary);
     }
-    ok = ok && say(error, "\nOptions of %s:\n", command->name);
-    for (size_t i = 0; ok && i < N_OPTIONS; i++) {
+    say("\nOptions of %s:\n", command->name);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         char left[64], letter[8] = "    ", value[80];
         if (!(option->commands & command->bit) || !option->help) {
@@ -3218,54 +3404,51 @@ static bool print_help(const Command *command, Error *error)
         }
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
         default_text(option, value, sizeof value);
-        ok = say(error, "  %-31s %s%s\n", left, option->help, value);
+        say("  %-31s %s%s\n", left, option->help, value);
     }
-    return ok;
 }
 
-// A text in the language of manual pages, where a minus is \- and a line must not begin with a dot or a quote.
-static bool say_roff(Error *error, const char *text)
+// A text in the language of manual pages, where a minus is \-.
+static void say_roff(const char *text)
 {
-    bool ok = true;
-    for (size_t n; ok && *text; text += n + (text[n] == '-')) {      // no text of the tables has a backslash
+    for (size_t n; *text; text += n + (text[n] == '-')) {
         n = strcspn(text, "-");
-        ok = say(error, "%.*s%s", (int)n, text, text[n] ? "\\-" : "");
+        say("%.*s%s", (int)n, text, text[n] ? "\\-" : "");
     }
-    return ok;
 }
 
 // The manual page, from the two tables.
-static bool print_manual(Error *error)
+static void print_manual(void)
 {
-    bool ok = say(error, ".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
-                         "microgpt \\- train a small GPT on lines of text, and sample from it\n"
-                         ".SH SYNOPSIS\n", VERSION);
-    for (size_t i = 0; ok && i < N_COMMANDS; i++) {
-        ok = say(error, "%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
-                 commands[i].arguments);
+    say(".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
+        "microgpt \\- train a small GPT on lines of text, and sample from it\n.SH SYNOPSIS\n", VERSION);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        say("%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
+            commands[i].arguments);
     }
-    ok = ok && say(error, "%s",
+    say("%s",
         ".SH DESCRIPTION\n"
         "Without arguments, microgpt learns from the names that it comes with and prints twenty new ones.\n"
         "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
         "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n");
-    for (size_t c = 0; ok && c < N_COMMANDS; c++) {
-        ok = say(error, ".SH OPTIONS OF %s\nmicrogpt %s: ", commands[c].name, commands[c].name) &&
-             say_roff(error, commands[c].summary) && say(error, ".\n");
-        for (size_t i = 0; ok && i < N_OPTIONS; i++) {
+    for (size_t c = 0; c < N_COMMANDS; c++) {
+        char text[512], letter[16] = "", value[80];
+        snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
+                 commands[c].summary);
+        say_roff(text);
+        for (size_t i = 0; i < N_OPTIONS; i++) {
             const Option *option = &options[i];
-            char value[80];
             if (!(option->commands & commands[c].bit) || !option->help) {
                 continue;
             }
+            snprintf(letter, sizeof letter, "\\fB-%c\\fR, ", option->letter);
             default_text(option, value, sizeof value);
-            ok = say(error, ".TP\n") && (!option->letter || say(error, ".BR \\-%c , \" \"", option->letter)) &&
-                 say(error, option->letter ? " \\fB\\-\\-" : "\\fB\\-\\-") && say_roff(error, option->name) &&
-                 say(error, "\\fR \\fI") && say_roff(error, option->argument ? option->argument : "") &&
-                 say(error, "\\fR\n") && say_roff(error, option->help) && say_roff(error, value) && say(error, "\n");
+            snprintf(text, sizeof text, ".TP\n%s\\fB--%s\\fR \\fI%s\\fR\n%s%s\n", option->letter ? letter : "",
+                     option->name, option->argument ? option->argument : "", option->help, value);
+            say_roff(text);
         }
     }
-    return ok && say(error, "%s",
+    say("%s",
         ".SH MODEL FILES\n"
         "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
         "It is written beside its final name, flushed to disk and then renamed, so that it is always whole.\n"
@@ -3301,31 +3484,31 @@ static bool print_manual(Error *error)
 #ifndef MICROGPT_NO_MAIN
 int main(int argc, char **argv)
 {
-    Options o;
-    Error error = {0};
+    static Job job;                                      // too large for small stacks
+    static Error error;
     for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
         if (fcntl(fd, F_GETFD) < 0) {
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         }
     }
     standard_output.by_line = isatty(STDOUT_FILENO);
-    bool ok = parse_command_line(&o, argc, argv, &error);
+    Options *o = &job.o;
+    bool ok = parse_command_line(o, argc, argv, &error);
+    job.argv0 = argv[0];
+    job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
     signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
-    if (ok && o.manual) {
-        ok = print_manual(&error);
-    } else if (ok && o.help) {
-        ok = print_help(o.command, &error);
-    } else if (ok && o.version) {
-        ok = say(&error, "microgpt %s\n", VERSION);
+    if (ok && o->manual) {
+        print_manual();
+    } else if (ok && o->help) {
+        print_help(o->command);
+    } else if (ok && o->version) {
+        say("microgpt %s\n", VERSION);
     } else if (ok) {
-        ok = o.command->run(&o, argv[0], &error);
+        ok = o->command->run(&job, &error);
+        free_job(&job);
     }
-    Error late = {0};
-    if (!say_now(&late) && ok) {
-        ok = false;
-        error = late;
-    }
-    if (!ok) {
+    flush(&standard_output);
+    if (!ok || !said(&error)) {
         fprintf(stderr, "microgpt: %s\n", error.text);
     }
     return error.status;

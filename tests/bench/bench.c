@@ -1,0 +1,274 @@
+/* bench: how fast training and sampling are, as a table. `make bench` builds and runs it.
+ *
+ * Every measurement is a process of its own, so that its peak of memory is its own. All of them run in turn, several
+ * rounds, and the best of each counts: a noisy machine disturbs some rounds, not the best.
+ */
+#define _DEFAULT_SOURCE          // wait4, syscall
+#define MICROGPT_NO_MAIN
+#include "../../microgpt.c"
+#include "../../autograd.c"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#ifdef __linux__
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#endif
+
+
+typedef struct {
+    const char *name;
+    uint64_t n_layer, n_embd, block_size;
+    bool long_documents;             // names joined to lines that fill the block
+} Case;
+
+static const Case cases[] = {
+    {"default: n_embd 16", 1, 16, 16, false},
+    {"n_embd 32", 1, 32, 16, false},
+    {"n_embd 64", 1, 64, 16, false},
+    {"n_embd 128", 1, 128, 16, false},
+    {"n_embd 64, block 64", 1, 64, 64, true},
+    {"n_embd 16, 4 layers", 4, 16, 16, false},
+};
+enum { N_CASES = sizeof cases / sizeof cases[0] };
+
+typedef struct {
+    double microseconds, tokens, lines, values, instructions, multiply_adds;   // a step
+    double names_a_second;
+    long kilobytes;
+} Result;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// A counter of this process's instructions, or -1 where the machine has none to give.
+static int open_counter(void)
+{
+#ifdef __linux__
+    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr,
+                                   .config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1};
+    return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+#else
+    return -1;
+#endif
+}
+
+static double read_counter(int counter)
+{
+    uint64_t count = 0;
+    return counter >= 0 && read(counter, &count, sizeof count) == (ssize_t)sizeof count ? (double)count : NAN;
+}
+
+// The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds a second.
+static double peak(void)
+{
+    Vec a0 = load((double[8]){1}), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, a8 = a0, a9 = a0;
+    const double m = 0.999999, c = 1e-6;
+    double best = 0;
+    for (int round = 0; round < 40; round++) {
+        double start = now();
+        const int times = 20000;
+        for (int i = 0; i < times; i++) {
+            a0 = a0 * m + c;
+            a1 = a1 * m + c;
+            a2 = a2 * m + c;
+            a3 = a3 * m + c;
+            a4 = a4 * m + c;
+            a5 = a5 * m + c;
+            a6 = a6 * m + c;
+            a7 = a7 * m + c;
+            a8 = a8 * m + c;
+            a9 = a9 * m + c;
+        }
+        double rate = 10.0 * LANES * times / (now() - start);
+        best = rate > best ? rate : best;
+    }
+    double sum = lane_sum(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+    return isfinite(sum) ? best : 0;
+}
+
+// Names joined by spaces to lines that are longer than the block.
+static void join_names(unsigned char *text, size_t n, size_t block_size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < n; i++) {
+        length++;
+        if (text[i] == '\n' && length <= block_size) {
+            text[i] = ' ';
+        } else if (text[i] == '\n') {
+            length = 0;
+        }
+    }
+}
+
+// Multiply-adds that a token at position pos_id costs: forward once, backward once for each factor.
+static double token_work(const Model *model, size_t pos_id)
+{
+    double E = (double)model->n_embd, L = (double)model->n_layer, V = (double)model->vocab_size;
+    return 3 * (V * E + L * (12 * E * E + 2 * E * (double)(pos_id + 1)));
+}
+
+static bool measure(const Case *bench, const char *names, Result *result, Error *error)
+{
+    Options o = recipes[RECIPE_MICROGPT];
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Model model = {.n_layer = (size_t)bench->n_layer, .n_embd = (size_t)bench->n_embd, .n_head = 4,
+                   .head_dim = (size_t)bench->n_embd / 4, .block_size = (size_t)bench->block_size};
+    Random random;
+    int file = open_file(names, O_RDONLY);
+    unsigned char *text = NULL;
+    size_t n_text = 0;
+    if (file < 0 || !read_all(file, &text, &n_text, error, names)) {
+        return fail(error, FAILED, "%s: %s", names, strerror(errno));
+    }
+    close(file);
+    if (bench->long_documents) {
+        join_names(text, n_text, model.block_size);
+    }
+    random_seed(&random, 42);
+    if (!split_documents(text, n_text, &all, error, names)) {
+        return false;
+    }
+    free(text);
+    shuffle(&all, &random);
+    if (!tokenize(&all, &tokenizer)) {
+        return no_memory(error);
+    }
+    model.vocab_size = tokenizer.vocab_size;
+    if (!new_model(&model, all.longest, false, error)) {
+        return false;
+    }
+    init_parameters(&model, &random, o.init_std, false);
+    o.quiet = true;
+
+    // About a tenth of a second of training, whatever the size, after a short warming up.
+    double work = 0, tokens = 0;
+    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(&model, 4) * 7.0));
+    for (o.steps = 0; o.steps < steps; o.steps++) {
+        size_t n = take_document(&model, &tokenizer, all.docs[o.steps % all.n]);
+        for (size_t pos_id = 0; pos_id < n; pos_id++) {
+            work += token_work(&model, pos_id);
+        }
+        tokens += (double)n;
+    }
+    int counter = open_counter();
+    double counted = read_counter(counter), start = now();
+    Run run = {.o = &o, .log.file = -1};   // no lines, no bar, nothing to save
+    if (!train(&model, &tokenizer, &all, &o, &run, error)) {
+        return false;
+    }
+    double seconds = now() - start, n_steps = (double)steps;
+    *result = (Result){.microseconds = 1e6 * seconds / n_steps, .tokens = tokens / n_steps,
+                       .instructions = (read_counter(counter) - counted) / n_steps,
+                       .multiply_adds = work / n_steps, .lines = (double)model.tape.n_lines,
+                       .values = (double)(model.tape.n_values - model.tape.first_value)};
+
+    // Names, drawn as `--samples` draws them.
+    tape_drop(&model.tape);
+    new_cache(&model, model.block_size);
+    tape_mark(&model.tape);
+    model.tape.recording = false;
+    double n_names = 0;
+    for (start = now(); now() - start < 0.02; n_names += 8) {
+        for (int i = 0; i < 8; i++) {
+            sample(&model, &tokenizer, &random, 0.5, NULL, 0);
+        }
+    }
+    result->names_a_second = n_names / (now() - start);
+    free_model(&model);
+    free(tokenizer.uchars);
+    free(all.docs);
+    free(all.text);
+    return true;
+}
+
+// Runs one case in a process of its own.
+static bool measure_apart(const Case *bench, const char *names, Result *result)
+{
+    int ends[2];
+    if (pipe(ends)) {
+        return false;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        Error error = {0};
+        Result own = {0};
+        bool ok = measure(bench, names, &own, &error);
+        if (!ok) {
+            fprintf(stderr, "bench: %s: %s\n", bench->name, error.text);
+        }
+        _exit(ok && write(ends[1], &own, sizeof own) == (ssize_t)sizeof own ? 0 : 1);
+    }
+    close(ends[1]);
+    bool ok = child > 0 && read(ends[0], result, sizeof *result) == (ssize_t)sizeof *result;
+    close(ends[0]);
+    int status = 0;
+    struct rusage usage = {0};
+    ok = ok && wait4(child, &status, 0, &usage) == child && status == 0;
+    result->kilobytes = usage.ru_maxrss;
+    return ok;
+}
+
+// How long the program takes to do nothing: seconds for `microgpt --steps 0 --samples 0`.
+static double start_up(const char *program)
+{
+    double start = now();
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, 1);
+        execl(program, program, "--steps", "0", "--samples", "0", (char *)NULL);
+        _exit(1);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? now() - start : NAN;
+}
+
+int main(int argc, char **argv)
+{
+    const char *names = argc > 1 ? argv[1] : "data/names.txt", *program = argc > 2 ? argv[2] : "./microgpt";
+    const int rounds = argc > 3 && atoi(argv[3]) > 0 ? atoi(argv[3]) : 7;
+    Result best[N_CASES];
+    double start = 1e9, most = 0;
+    for (int round = 0; round < rounds; round++) {
+        double rate = peak(), seconds = start_up(program);
+        most = rate > most ? rate : most;
+        start = seconds < start ? seconds : start;
+        for (size_t i = 0; i < N_CASES; i++) {
+            Result result;
+            if (!measure_apart(&cases[i], names, &result)) {
+                return 1;
+            }
+            if (round == 0) {
+                best[i] = result;
+            }
+            best[i].microseconds = fmin(best[i].microseconds, result.microseconds);
+            best[i].names_a_second = fmax(best[i].names_a_second, result.names_a_second);
+        }
+    }
+    printf("%-20s %9s %9s %9s %8s %7s %8s %8s %8s\n", "training", "us/step", "tokens/s", "instr.", "of peak", "lines",
+           "values", "memory", "names/s");
+    for (size_t i = 0; i < N_CASES; i++) {
+        Result r = best[i];
+        char instructions[32] = "-";
+        if (!isnan(r.instructions)) {
+            snprintf(instructions, sizeof instructions, "%.0f", r.instructions);
+        }
+        printf("%-20s %9.2f %9.0f %9s %6.1f %% %7.0f %8.0f %5.1f MB %8.0f\n", cases[i].name, r.microseconds,
+               1e6 * r.tokens / r.microseconds, instructions, 1e8 * r.multiply_adds / r.microseconds / most, r.lines,
+               r.values, (double)r.kilobytes / 1024, r.names_a_second);
+    }
+    printf("\nThis machine's peak: %.1f billion multiply-adds a second, %d at a time, double precision.\n", most / 1e9,
+           LANES);
+    printf("Start-up (--steps 0 --samples 0): %.1f ms. Lines and values are those of the last step.\n", 1e3 * start);
+    printf("Best of %d rounds. Instructions: - where the machine does not count them.\n", rounds);
+    return 0;
+}

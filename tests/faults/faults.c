@@ -1,0 +1,206 @@
+/* Faults on demand: stands between the program and the C library, counts the calls that can fail, and lets one of them
+ * fail. Linked with -Wl,--wrap=CALL for every CALL below; tests/faults/test_faults.sh does that and judges what happens.
+ *
+ *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
+ *   FAULT='read 2 SHORT'     the second read gives half of what it could
+ *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
+ *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone
+ *   FAULT_COUNTS=FILE        at the end, a line "CALL N" for every call goes to FILE
+ *   FAULT_HAPPENED=FILE      this file appears when the fault is injected
+ *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
+ *
+ * What goes to standard error is left alone, so that the program can say what went wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { MALLOC, CALLOC, REALLOC, STRDUP, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
+       RENAME, FTRUNCATE, LSEEK, FCHMOD, N_CALLS };
+static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "strdup", "open_memstream", "ferror",
+                                           "fclose", "vsnprintf", "open", "read", "write", "close", "fsync", "rename",
+                                           "ftruncate", "lseek", "fchmod"};
+static const struct { const char *name; int number; } errors[] = {
+    {"ENOMEM", ENOMEM}, {"EIO", EIO}, {"EINTR", EINTR}, {"ENOSPC", ENOSPC}, {"EACCES", EACCES}, {"EMFILE", EMFILE},
+    {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
+};
+enum { SHORT = -1, DRIBBLE = -2 };
+
+static long counts[N_CALLS], at;
+static int call = -1, kind;
+static bool happened, over;              // over: the program has ended, and what counts its lines may write
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+int __real_open(const char *name, int flags, ...);
+ssize_t __real_read(int file, void *bytes, size_t n);
+ssize_t __real_write(int file, const void *bytes, size_t n);
+int __real_close(int file);
+int __real_fsync(int file);
+int __real_rename(const char *from, const char *to);
+int __real_ftruncate(int file, off_t n);
+off_t __real_lseek(int file, off_t n, int whence);
+int __real_fchmod(int file, mode_t mode);
+int __real_isatty(int file);
+FILE *__real_open_memstream(char **bytes, size_t *n);
+int __real_ferror(FILE *file);
+int __real_fclose(FILE *file);
+int __real_vsnprintf(char *text, size_t room, const char *format, va_list args);
+
+static void touch(const char *name)
+{
+    FILE *file = name ? fopen(name, "a") : NULL;
+    if (file) {
+        __real_fclose(file);
+    }
+}
+
+static void write_counts(void)
+{
+    const char *name = getenv("FAULT_COUNTS");
+    FILE *file = name ? fopen(name, "w") : NULL;
+    over = true;
+    for (int i = 0; file && i < N_CALLS; i++) {
+        fprintf(file, "%s %ld\n", names[i], counts[i]);
+    }
+    if (file) {
+        __real_fclose(file);
+    }
+}
+
+static void set_up(void)
+{
+    static bool done;
+    const char *fault = getenv("FAULT");
+    char call_name[32], error_name[16];
+    if (done) {
+        return;
+    }
+    done = true;
+    atexit(write_counts);
+    if (!fault || !*fault) {
+        return;
+    }
+    if (sscanf(fault, "%31s %ld %15s", call_name, &at, error_name) != 3) {
+        fprintf(stderr, "FAULT: not understood\n");
+        exit(99);
+    }
+    for (int i = 0; i < N_CALLS; i++) {
+        call = strcmp(names[i], call_name) == 0 ? i : call;
+    }
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        kind = strcmp(errors[i].name, error_name) == 0 ? errors[i].number : kind;
+    }
+    kind = strcmp(error_name, "SHORT") == 0 ? SHORT : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE : kind;
+    if (call < 0 || !kind) {
+        fprintf(stderr, "FAULT: not understood\n");
+        exit(99);
+    }
+}
+
+// Counts a call. True: it fails, and errno is set.
+static bool fails(int which)
+{
+    set_up();
+    long n = ++counts[which];
+    const char *stays = getenv("FAULT_STAYS");
+    bool again = happened && stays && *stays && (which == call || which >= WRITE);
+    if (over || kind < 0 || !(again || (which == call && n == at))) {
+        return false;
+    }
+    happened = true;
+    touch(getenv("FAULT_HAPPENED"));
+    errno = kind;
+    return true;
+}
+
+// Counts a read or a write of *n bytes, which may become fewer. True: it fails, and errno is set.
+static bool fails_or_shrinks(int which, size_t *n)
+{
+    bool failed = fails(which);
+    if (which == call && kind == SHORT && counts[which] == at) {
+        touch(getenv("FAULT_HAPPENED"));
+        *n = (*n + 1) / 2;                   // of one byte, one
+    }
+    if (which == call && kind == DRIBBLE && counts[which] >= at) {
+        touch(getenv("FAULT_HAPPENED"));
+        *n = *n < 3 ? *n : 3;
+        errno = EINTR;
+        failed = counts[which] % 2 == 0;
+    }
+    return failed;
+}
+
+void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
+void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
+void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
+char *__wrap_strdup(const char *s) { return fails(STRDUP) ? NULL : __real_strdup(s); }
+
+FILE *__wrap_open_memstream(char **bytes, size_t *n)
+{
+    return fails(OPEN_MEMSTREAM) ? NULL : __real_open_memstream(bytes, n);
+}
+
+int __wrap_ferror(FILE *file) { return fails(FERROR) ? 1 : __real_ferror(file); }
+
+// The file is closed all the same.
+int __wrap_fclose(FILE *file)
+{
+    int done = __real_fclose(file);
+    return fails(FCLOSE) ? EOF : done;
+}
+
+int __wrap_vsnprintf(char *text, size_t room, const char *format, va_list args)
+{
+    return fails(VSNPRINTF) ? -1 : __real_vsnprintf(text, room, format, args);
+}
+
+int __wrap_open(const char *name, int flags, ...)
+{
+    mode_t mode = 0;
+    if (flags & O_CREAT) {
+        va_list args;
+        va_start(args, flags);
+        mode = (mode_t)va_arg(args, int);
+        va_end(args);
+    }
+    return fails(OPEN) ? -1 : __real_open(name, flags, mode);
+}
+
+ssize_t __wrap_read(int file, void *bytes, size_t n)
+{
+    return fails_or_shrinks(READ, &n) ? -1 : __real_read(file, bytes, n);
+}
+
+ssize_t __wrap_write(int file, const void *bytes, size_t n)
+{
+    return file != STDERR_FILENO && fails_or_shrinks(WRITE, &n) ? -1 : __real_write(file, bytes, n);
+}
+
+// The file is closed all the same, as Linux does it.
+int __wrap_close(int file)
+{
+    int done = __real_close(file);
+    return fails(CLOSE) ? -1 : done;
+}
+
+int __wrap_fsync(int file) { return fails(FSYNC) ? -1 : __real_fsync(file); }
+int __wrap_rename(const char *from, const char *to) { return fails(RENAME) ? -1 : __real_rename(from, to); }
+int __wrap_ftruncate(int file, off_t n) { return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n); }
+off_t __wrap_lseek(int file, off_t n, int whence) { return fails(LSEEK) ? -1 : __real_lseek(file, n, whence); }
+int __wrap_fchmod(int file, mode_t mode) { return fails(FCHMOD) ? -1 : __real_fchmod(file, mode); }
+
+int __wrap_isatty(int file)
+{
+    const char *terminal = getenv("FAULT_TERMINAL");
+    return terminal && *terminal && file == STDOUT_FILENO ? 1 : __real_isatty(file);
+}

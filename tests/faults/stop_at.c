@@ -1,0 +1,44 @@
+/* The program itself, with signals at exact moments: SIGINT comes during step STOP_AT of this run, counted from 1, or
+ * SIGTERM if STOP_BY_TERM is set; and with STOP_TWICE a second signal right behind it. With STOP_IN_SAVE=N, N signals
+ * come when the model file is first flushed to disk.
+ */
+#define _XOPEN_SOURCE 700
+#include "../../autograd.h"
+
+#include <unistd.h>
+
+#ifdef BEFORE_EXIT                     // what counts the lines that are reached, which _exit() would not let write
+void BEFORE_EXIT(void);
+#define _exit(status) (BEFORE_EXIT(), _exit(status))
+#endif
+static void interrupted_backward(Tape *t, double *result);
+static int interrupted_fsync(int file);
+#define backward interrupted_backward
+#define fsync interrupted_fsync
+#include "../../microgpt.c"
+#undef backward
+#undef fsync
+
+static int interrupted_fsync(int file)
+{
+    static long left = -1;
+    const char *in_save = getenv("STOP_IN_SAVE");
+    left = left < 0 && in_save ? atol(in_save) : left;
+    for (; left > 0; left--) {
+        raise(SIGINT);
+    }
+    return fsync(file);
+}
+
+static void interrupted_backward(Tape *t, double *result)
+{
+    static long calls;
+    const char *stop_at = getenv("STOP_AT");
+    if (stop_at && ++calls == atol(stop_at)) {
+        raise(getenv("STOP_BY_TERM") ? SIGTERM : SIGINT);
+        if (getenv("STOP_TWICE")) {
+            raise(SIGTERM);
+        }
+    }
+    backward(t, result);
+}

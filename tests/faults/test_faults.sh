@@ -1,0 +1,229 @@
+# Everything that can fail is made to fail: each allocation, read, write, open, flush and rename of a small
+# train-save-load-sample run, one at a time. The program must end with status 1 and one line that names what failed,
+# without a leak, a crash or a damaged file; short and interrupted calls it must survive with the right result.
+. tests/lib.sh
+
+CALLS='malloc calloc realloc strdup open_memstream ferror fclose vsnprintf open read write close fsync rename ftruncate
+    lseek fchmod'
+injected=0
+
+wraps=
+for call in $CALLS isatty; do
+    wraps="$wraps,--wrap=$call"
+done
+sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
+flags='-O1 -g'
+case $CFLAGS in *--coverage*) flags=$CFLAGS sanitize= ;; esac
+# shellcheck disable=SC2086
+build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" microgpt.c autograd.c tests/faults/faults.c -lm; }
+if ! build "$sanitize" >"$T/build.log" 2>&1; then
+    if ! build '' >"$T/build.log" 2>&1; then
+        skip 'fault injection' "$CC cannot link with --wrap: $(head -n 1 "$T/build.log")"
+        finish
+    fi
+fi
+ASAN_OPTIONS=detect_leaks=1:exitcode=98:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:exitcode=97
+export ASAN_OPTIONS UBSAN_OPTIONS
+
+mkdir "$T/data"
+cp data/names.txt "$T/data/"                          # where the program looks for the names that it comes with
+printf 'anna\nbob\n\nc\303\251line\ndora\n' >"$T/names.txt"
+SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
+
+# scenario NAME: the command line of one run of the program, in $W, where nothing else is.
+W=$T/work
+scenario()
+{
+    FAULT_TERMINAL=
+    case $1 in *' by line') FAULT_TERMINAL=yes ;; esac
+    case ${1% by line} in
+    train) set -- --data "$T/names.txt" $SIZES --samples 2 ;;
+    stdin) set -- --data - $SIZES --samples 2 --recipe lesson ;;
+    shipped) set -- --steps 0 --samples 1 ;;
+    save) set -- --data "$T/names.txt" $SIZES --samples 2 --save "$W/model" --save-every 2 --log "$W/log" ;;
+    resume) set -- --data "$T/names.txt" --steps 5 --samples 2 --resume "$W/model" --save "$W/model" --log "$W/log" ;;
+    new) set -- --data "$T/names.txt" $SIZES --samples 0 --save "$W/new" ;;
+    # The buffer of the file is full within the header; within the parameters, Adam's memory, and the last tensor.
+    layers) set -- --data "$T/names.txt" --n-layer 50 --n-embd 1 --n-head 1 --steps 1 --samples 0 --save "$W/new" ;;
+    large) set -- --data "$T/names.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
+    sample) set -- sample "$W/model" --samples 3 --prompt a ;;
+    eval) set -- eval "$W/model" --data "$T/names.txt" ;;
+    heads) set -- heads "$W/model" --data "$T/names.txt" ;;
+    heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
+    word) set -- heads "$W/model" anna ;;
+    word-tsv) set -- heads "$W/model" anna --tsv ;;
+    help) set -- --help ;;
+    manual) set -- --manual-page ;;
+    esac
+    "$T/microgpt" "$@" <"$T/names.txt" >"$T/stdout" 2>"$T/stderr"
+    status=$?
+}
+
+# The state before a scenario: an old model file and its log, if the program has them.
+prepare()
+{
+    rm -rf "$W" "$T/happened"
+    mkdir "$W"
+    [ ! -f "$T/old.model" ] || cp -p "$T/old.model" "$W/model"
+    [ ! -f "$T/old.log" ] || cp -p "$T/old.log" "$W/log"
+}
+
+# What is wrong with the run just made, if anything; with it must have $1: survived, failed or either.
+verdict()
+{
+    trouble=
+    lines=$(wc -l <"$T/stderr")
+    if [ "$status" -gt 1 ]; then
+        trouble="status $status: $(head -n 3 "$T/stderr" | tr '\n' ' ')"
+    elif [ ! -f "$T/happened" ]; then
+        trouble='no fault injected'
+    elif [ "$status" -eq 0 ] && [ "$1" = failed ]; then
+        trouble='status 0'
+    elif [ "$status" -eq 1 ] && [ "$1" = survived ]; then
+        trouble="status 1: $(cat "$T/stderr")"
+    elif [ "$status" -eq 1 ] && [ "$lines" -ne 1 ]; then
+        trouble="$lines lines on standard error: $(head -n 3 "$T/stderr" | tr '\n' ' ')"
+    elif [ "$status" -eq 0 ] && ! cmp -s "$T/right.stdout" "$T/stdout"; then
+        trouble='another output than without the fault'
+    elif [ "$status" -eq 0 ] && ! diff -r "$T/right" "$W" >"$T/diff" 2>&1; then
+        trouble="other files than without the fault: $(head -n 1 "$T/diff")"
+    elif [ "$status" -eq 1 ]; then
+        named_and_undamaged
+    fi
+}
+
+# The line says what failed; the model file is whole, an old or a new one; nothing is left beside it.
+named_and_undamaged()
+{
+    # shellcheck disable=SC2254
+    case "$call $(cat "$T/stderr")" in
+    *alloc' microgpt: '*'not enough memory'* | 'strdup microgpt: '*'not enough memory'*) ;;
+    open_memstream' microgpt: not enough memory' | f*' microgpt: not enough memory') ;;
+    *alloc* | strdup* | open_memstream* | ferror* | fclose*) trouble="a line that does not name memory: $(cat "$T/stderr")" ;;
+    *' microgpt: '*names.txt': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
+    *) trouble="a line that does not name the file: $(cat "$T/stderr")" ;;
+    esac
+    for found in "$W"/*; do
+        case $found in
+        "$W/model" | "$W/new" | "$W/log" | "$W/*") ;;
+        *) trouble="$found is left over" ;;
+        esac
+    done
+    if [ -f "$T/old.model" ]; then
+        if ! cmp -s "$W/model" "$T/old.model" && ! cmp -s "$W/model" "$T/right/model"; then
+            FAULT='' "$T/microgpt" sample "$W/model" --samples 1 >/dev/null 2>&1 || trouble='a damaged model file'
+        fi
+    fi
+}
+
+# fault SCENARIO CALL ERROR WHAT-MUST-HAPPEN N: every one of N calls in turn.
+fault()
+{
+    call=$2
+    i=1
+    while [ $i -le "$5" ]; do
+        prepare
+        FAULT="$2 $i $3"
+        scenario "$1"
+        FAULT=
+        injected=$((injected + 1))
+        verdict "$4"
+        if [ -n "$trouble" ]; then
+            not_ok "$1: $2 $i of $5 with $3" "$4" "$trouble"
+            return
+        fi
+        i=$((i + 1))
+    done
+    ok "$1: $2 with $3, each of $5: $4"
+}
+
+FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
+scenarios='help train stdin shipped'
+if ./microgpt --help | grep -q -e '--save '; then
+    "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
+        >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
+    scenarios="$scenarios save resume sample eval"
+fi
+if ./microgpt --help | grep -q 'microgpt heads'; then
+    scenarios="$scenarios heads word heads-tsv word-tsv"
+fi
+if ./microgpt --manual-page >"$T/manual" 2>&1; then
+    scenarios="$scenarios manual"
+fi
+
+# count SCENARIO: the run without a fault, its result and its calls.
+count()
+{
+    prepare
+    FAULT_COUNTS=$T/counts
+    export FAULT_COUNTS
+    scenario "$1"
+    unset FAULT_COUNTS
+    cp "$T/stdout" "$T/right.stdout"
+    rm -rf "$T/right"
+    cp -r "$W" "$T/right"
+    [ "$status" -eq 0 ] || not_ok "$1" 'status 0 without a fault' "$status: $(head -n 1 "$T/stderr")"
+    return "$status"
+}
+
+export FAULT_HAPPENED FAULT_TERMINAL FAULT_STAYS FAULT
+for s in $scenarios; do
+    count "$s" || continue
+    while read -r call n; do
+        [ "$n" -gt 0 ] || continue
+        case $call in
+        malloc | calloc | realloc | strdup | open_memstream) fault "$s" "$call" ENOMEM failed "$n" ;;
+        read)
+            fault "$s" read EIO failed "$n"
+            fault "$s" read EINTR survived "$n"
+            fault "$s" read SHORT survived "$n"
+            fault "$s" read DRIBBLE survived 1
+            ;;
+        write)
+            fault "$s" write ENOSPC failed "$n"
+            fault "$s" write EIO failed "$n"
+            fault "$s" write EINTR survived "$n"
+            fault "$s" write SHORT survived "$n"
+            fault "$s" write DRIBBLE survived 1
+            ;;
+        open)
+            fault "$s" open EMFILE failed "$n"
+            fault "$s" open EINTR survived "$n"
+            ;;
+        close) fault "$s" close EIO either "$n" ;;
+        *) fault "$s" "$call" EIO failed "$n" ;;
+        esac
+    done <"$T/counts"
+done
+
+# Once more where every line is a write of its own, so that each thing said is one that fails.
+for s in $scenarios; do
+    case $s in stdin | shipped | save | resume) continue ;; esac
+    count "$s by line" || continue
+    n=$(sed -n 's/^write //p' "$T/counts")
+    [ -z "${QUICK:-}" ] || [ "$n" -lt 10 ] || n=10
+    fault "$s by line" write EIO failed "$n"
+done
+
+# Where a model is saved: a name that is new, numbers that cross the end of the buffer in all places, a folder that
+# cannot be flushed, names that are taken; and a disk that is gone from some call on.
+calls_of() { sed -n "s/^$1 //p" "$T/counts"; }
+if [ -f "$T/old.model" ]; then
+    for s in new layers large; do
+        count "$s" || continue
+        fault "$s" strdup ENOMEM failed "$(calls_of strdup)"
+        fault "$s" write ENOSPC failed "$(calls_of write)"
+    done
+    if count save; then
+        fault save fsync EINVAL either "$(calls_of fsync)"
+        fault save open EEXIST either "$(calls_of open)"
+        FAULT_STAYS=yes
+        fault save open EEXIST failed "$(calls_of open)"
+        for c in write fsync rename; do
+            fault save $c EIO failed "$(calls_of $c)"
+        done
+        FAULT_STAYS=
+    fi
+fi
+ok "$injected faults injected, one at a time"
+finish

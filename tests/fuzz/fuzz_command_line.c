@@ -1,0 +1,59 @@
+/* Any command line, one argument a line: it is taken, and then every number is within its limits; or it is refused in
+ * one line. What is taken is written down again, and must mean the same.
+ */
+#include "fuzz.h"
+
+enum { MOST_ARGUMENTS = 64 };
+
+static void check_limits(const Options *o)
+{
+    PROMISE(o->command >= commands && o->command < commands + N_COMMANDS);
+    PROMISE(o->n_arguments <= o->command->max);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const char *field = (const char *)o + options[i].offset;
+        if (!(options[i].commands & o->command->bit)) {
+            continue;
+        }
+        if (options[i].kind == NUMBER) {
+            uint64_t n = *(const uint64_t *)field;
+            PROMISE((double)n <= options[i].max);
+            PROMISE((double)n >= options[i].min || n == *(const uint64_t *)((const char *)&recipes[o->recipe] +
+                                                                             options[i].offset));
+        } else if (options[i].kind == REAL) {
+            double x = *(const double *)field;
+            PROMISE(isfinite(x) && x >= options[i].min && x <= options[i].max);
+        } else if (options[i].kind == NAME) {
+            int at = *(const int *)field, n = 1;
+            for (const char *c = options[i].argument; *c; c++) {
+                n += *c == '|';
+            }
+            PROMISE(at >= 0 && at < n);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1), *argv[MOST_ARGUMENTS + 2] = {(char *)(uintptr_t) "microgpt"};
+    int argc = 1;
+    PROMISE(text);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    for (char *argument = text; argument && argc <= MOST_ARGUMENTS;) {
+        argv[argc++] = argument;
+        argument = strchr(argument, '\n');
+        if (argument) {
+            *argument++ = '\0';
+        }
+    }
+    Options o;
+    Error error = {0};
+    bool ok = parse_command_line(&o, argc, argv, &error);
+    check_error(ok, &error);
+    PROMISE(ok || error.status == USAGE);
+    if (ok) {
+        check_limits(&o);
+    }
+    free(text);
+    return 0;
+}

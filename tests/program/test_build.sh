@@ -1,0 +1,87 @@
+# Builds with other compilers and flags: no warning, and the same output. And what make fetches.
+. tests/lib.sh
+R=$ROOT/tests/reference
+
+# The sources, in a folder of their own.
+S=$T/source
+mkdir -p "$S"
+cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$S"
+rm -f "$S/data/makemore.txt"
+
+# built WHAT COMPILER FLAGS: make without a word of warning, and both recipes to the byte.
+built()
+{
+    if ! command -v "$2" >/dev/null 2>&1; then
+        skip "$1" "there is no $2"
+        return
+    fi
+    # Without flags, those that the Makefile chooses for this compiler: not the ones that this run was started with.
+    if ! ([ -n "$3" ] || unset CFLAGS; make -s -B -C "$S" CC="$2" ${3:+"CFLAGS=$3"} LDFLAGS=) >"$T/make.log" 2>&1; then
+        not_ok "$1" "make to succeed" "$(grep -m 1 error "$T/make.log" || head -n 1 "$T/make.log")"
+        return
+    fi
+    same "$1: warnings" "" "$(head -n 3 "$T/make.log")"
+    (cd / && "$S/microgpt") >"$T/stdout" 2>&1
+    same_file "$1: microgpt" "$R/microgpt-names2018.stdout" "$T/stdout"
+    (cd / && "$S/microgpt" --recipe lesson) >"$T/stdout" 2>&1
+    same_file "$1: lesson" "$R/lesson-names2018.stdout" "$T/stdout"
+}
+
+built "gcc" gcc ''
+built "gcc -O0" gcc -O0
+built "gcc -O2 -std=c11" gcc '-O2 -std=c11'
+built "gcc -O1, plain C11 engine" gcc '-O1 -DAUTOGRAD_PLAIN'
+built "clang" clang ''
+built "clang -O2 -std=c11" clang '-O2 -std=c11'
+
+# Other flags are another program; the same flags are not.
+for case in "the same flags|-O0|" "other flags|-O0 -DAUTOGRAD_PLAIN|-O0 -DAUTOGRAD_PLAIN"; do
+    name=${case%%|*} rest=${case#*|}
+    make -s -C "$S" CC="$CC" CFLAGS=-O0 LDFLAGS=
+    same "make again with $name" "${rest#*|}" \
+        "$(make --no-print-directory -C "$S" CC="$CC" CFLAGS="${rest%|*}" LDFLAGS= | sed -n 's/.*\(-O0.*[^ ]\) *-o microgpt .*/\1/p')"
+done
+
+# One build makes the program and nothing else but its flags; cleaning takes all of it away.
+find "$S" -type f | sed "s|$S/||" | sort >"$T/after"
+(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt; echo tests/build/flags) |
+    sort >"$T/expected"
+if [ "$(wc -l <"$T/expected")" -gt 2 ]; then
+    same_file "make leaves the program and nothing else" "$T/expected" "$T/after"
+else
+    skip "make leaves the program and nothing else" "not a clone: which files are sources is not known"
+fi
+check "make clean" make -s -C "$S" clean
+same "what make clean leaves of the program" "" "$(find "$S" -name 'microgpt' -o -name build)"
+
+# The names of the published run: right, or not there at all.
+nothing_left()
+{
+    same "$1: what is left of it" "" "$(find "$S/data" -name 'makemore*')"
+}
+if command -v curl >/dev/null 2>&1; then
+    for case in "a wrong file|file://$ROOT/data/README.md|*not the file expected*" \
+        "an unreachable file|file://$T/none.txt|*" "an empty file|file://$T/empty|*not the file expected*"; do
+        name=${case%%|*} rest=${case#*|}
+        : >"$T/empty"
+        make -s -C "$S" data/makemore.txt MAKEMORE_URL="${rest%%|*}" >"$T/make.log" 2>&1
+        status=$?
+        # shellcheck disable=SC2254
+        case "$status $(cat "$T/make.log")" in
+        0*) not_ok "make data/makemore.txt, $name" "a failure" "status 0" ;;
+        *${rest#*|}) ok "make data/makemore.txt, $name: fails" ;;
+        *) not_ok "make data/makemore.txt, $name" "'${rest#*|}'" "'$(cat "$T/make.log")'" ;;
+        esac
+        nothing_left "make data/makemore.txt, $name"
+    done
+    sum=$( (sha256sum data/names.txt || shasum -a 256 data/names.txt) 2>/dev/null | cut -d ' ' -f 1)
+    check "make data/makemore.txt, the right file" make -s -C "$S" data/makemore.txt \
+        MAKEMORE_URL="file://$ROOT/data/names.txt" MAKEMORE_SHA="$sum"
+    same_file "make data/makemore.txt, the right file: its bytes" data/names.txt "$S/data/makemore.txt"
+    same "make data/makemore.txt, the right file: nothing beside it" "" "$(find "$S/data" -name '*.part')"
+    same "the shipped names are the ones they should be" \
+        a311634f5113663f131a60cd0c76afb8420199991dbd9045773b8a2949ada835 "$sum"
+else
+    skip "make data/makemore.txt" "there is no curl"
+fi
+finish

@@ -1,0 +1,679 @@
+/* What the heads see, computed a second time: from the numbers in model files, with plain loops and nothing of the
+ * program's own code. The program is run as a user runs it, with --tsv, and its figures are compared.
+ */
+#define _XOPEN_SOURCE 700
+#include "../test.h"
+
+#include <sys/wait.h>
+
+#define FOLDER "tests/build/heads"
+
+enum { MOST = 64 };                  // positions, and numbers in a vector, that these models have at most
+static const double NEAR = 1e-12;
+
+// Memory that is there, or the end of the test.
+static void *room_for(size_t n)
+{
+    void *memory = calloc(n ? n : 1, 1);
+    if (!memory) {
+        printf("not ok - memory: expected some, saw none\n");
+        exit(1);
+    }
+    return memory;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Files and commands.
+ */
+static char *read_stream(FILE *file, size_t *n)
+{
+    size_t room = 1 << 22;
+    char *bytes = room_for(room);
+    *n = file ? fread(bytes, 1, room - 1, file) : 0;
+    return bytes;
+}
+
+static char *read_file(const char *name, size_t *n)
+{
+    FILE *file = fopen(name, "rb");
+    if (!file) {
+        printf("not ok - %s: expected a file, saw none\n", name);
+        exit(1);
+    }
+    char *bytes = read_stream(file, n);
+    fclose(file);
+    return bytes;
+}
+
+static void write_file(const char *name, const char *bytes, size_t n)
+{
+    FILE *file = fopen(name, "wb");
+    bool ok = file && fwrite(bytes, 1, n, file) == n;
+    if (!file || fclose(file) || !ok) {
+        printf("not ok - %s: expected to write it, saw a failure\n", name);
+        exit(1);
+    }
+}
+
+// Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
+static char *run_program(const char *arguments, int *status)
+{
+    char command[1024];
+    const char *wrapper = getenv("MICROGPT_WRAPPER");
+    snprintf(command, sizeof command, "%s ./microgpt %s", wrapper ? wrapper : "", arguments);
+    fflush(stdout);
+    FILE *pipe = popen(command, "r");
+    size_t n;
+    char *text = read_stream(pipe, &n);
+    *status = pipe ? pclose(pipe) : -1;
+    return text;
+}
+
+// The same, if it ends as it should.
+static char *output_of(const char *arguments)
+{
+    int status;
+    char *text = run_program(arguments, &status);
+    if (status != 0) {
+        check(false, "%s: expected status 0, saw %d", arguments, status);
+    }
+    return text;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Model files, as far as the program writes them.
+ */
+typedef struct {
+    size_t rows, cols, at;           // at: the place of its first byte in the file
+    double *data;
+} Tensor;
+
+typedef struct {
+    char *bytes;                     // the whole file
+    size_t n_bytes, n_layer, n_embd, n_head, block_size, n_vocab;
+    bool squared;
+    uint32_t vocab[256];
+    Tensor wte, wpe, lm_head, wq[4], wk[4], wv[4], wo[4], fc1[4], fc2[4];
+} File;
+
+static uint64_t little_endian(const char *bytes)
+{
+    uint64_t x = 0;
+    for (size_t i = 8; i-- > 0;) {
+        x = x << 8 | (unsigned char)bytes[i];
+    }
+    return x;
+}
+
+// Where the value of this name begins in the header.
+static const char *value_of(const File *f, const char *name)
+{
+    char key[96];
+    snprintf(key, sizeof key, "\"%s\":", name);
+    const char *found = strstr(f->bytes + 8, key);
+    if (!found) {
+        printf("not ok - the model file: expected %s in its header, saw none\n", name);
+        exit(1);
+    }
+    return found + strlen(key);
+}
+
+static Tensor tensor(const File *f, size_t layer, const char *name)
+{
+    char key[64];
+    Tensor t = {0};
+    size_t begin = 0, end = 0;
+    snprintf(key, sizeof key, layer == SIZE_MAX ? "%.0zu%s" : "layer%zu.%s", layer == SIZE_MAX ? 0 : layer, name);
+    const char *text = value_of(f, key);
+    if (sscanf(strstr(text, "\"shape\":"), "\"shape\":[%zu,%zu]", &t.rows, &t.cols) != 2 ||
+        sscanf(strstr(text, "\"data_offsets\":"), "\"data_offsets\":[%zu,%zu]", &begin, &end) != 2 ||
+        end - begin != 8 * t.rows * t.cols) {
+        printf("not ok - tensor %s: expected a shape and its place, saw %.60s\n", key, text);
+        exit(1);
+    }
+    t.at = 8 + (size_t)little_endian(f->bytes) + begin;
+    t.data = room_for(8 * t.rows * t.cols);
+    for (size_t i = 0; i < t.rows * t.cols; i++) {
+        uint64_t x = little_endian(f->bytes + t.at + 8 * i);
+        memcpy(&t.data[i], &x, sizeof x);
+    }
+    return t;
+}
+
+// The code point at *text, which then stands behind it.
+static uint32_t next_code(const char **text)
+{
+    const unsigned char *s = (const unsigned char *)*text;
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        code = code << 6 | (s[i] & 0x3fu);
+    }
+    *text += n;
+    return code;
+}
+
+static File open_model(const char *name)
+{
+    File f = {0};
+    f.bytes = read_file(name, &f.n_bytes);
+    f.n_layer = strtoul(value_of(&f, "n_layer") + 1, NULL, 10);
+    f.n_embd = strtoul(value_of(&f, "n_embd") + 1, NULL, 10);
+    f.n_head = strtoul(value_of(&f, "n_head") + 1, NULL, 10);
+    f.block_size = strtoul(value_of(&f, "block_size") + 1, NULL, 10);
+    f.squared = strncmp(value_of(&f, "activation"), "\"relu2\"", 7) == 0;
+    for (const char *text = value_of(&f, "vocab") + 1; *text != '"';) {      // none of ours has a character to escape
+        f.vocab[f.n_vocab++] = next_code(&text);
+    }
+    f.wte = tensor(&f, SIZE_MAX, "wte");
+    f.wpe = tensor(&f, SIZE_MAX, "wpe");
+    f.lm_head = tensor(&f, SIZE_MAX, "lm_head");
+    for (size_t li = 0; li < f.n_layer; li++) {
+        f.wq[li] = tensor(&f, li, "attn_wq");
+        f.wk[li] = tensor(&f, li, "attn_wk");
+        f.wv[li] = tensor(&f, li, "attn_wv");
+        f.wo[li] = tensor(&f, li, "attn_wo");
+        f.fc1[li] = tensor(&f, li, "mlp_fc1");
+        f.fc2[li] = tensor(&f, li, "mlp_fc2");
+    }
+    return f;
+}
+
+static void close_model(File *f)
+{
+    free(f->wte.data);
+    free(f->wpe.data);
+    free(f->lm_head.data);
+    for (size_t li = 0; li < f->n_layer; li++) {
+        Tensor all[] = {f->wq[li], f->wk[li], f->wv[li], f->wo[li], f->fc1[li], f->fc2[li]};
+        for (size_t i = 0; i < 6; i++) {
+            free(all[i].data);
+        }
+    }
+    free(f->bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The model, with plain loops.
+ */
+static double weights[4][MOST][MOST][MOST];          // [layer][head][query][key], of the last tokens that were run
+
+static void times(double *out, const Tensor *w, const double *x)
+{
+    for (size_t i = 0; i < w->rows; i++) {
+        out[i] = 0;
+        for (size_t k = 0; k < w->cols; k++) {
+            out[i] += w->data[i * w->cols + k] * x[k];
+        }
+    }
+}
+
+static void normalize(double *out, const double *x, size_t n)
+{
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        squares += x[i] * x[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] / sqrt(squares / (double)n + 1e-5);
+    }
+}
+
+static void to_shares(double *x, size_t n)
+{
+    double most = x[0], sum = 0;
+    for (size_t i = 1; i < n; i++) {
+        most = fmax(most, x[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp(x[i] - most);
+    }
+    for (size_t i = 0; i < n; i++) {
+        x[i] = exp(x[i] - most) / sum;
+    }
+}
+
+// Runs n tokens, and returns the sum of the losses of those that follow each.
+static double run(const File *f, const uint32_t *tokens, size_t n)
+{
+    static double k[4][MOST][MOST], v[4][MOST][MOST];
+    size_t E = f->n_embd, head_dim = E / f->n_head;
+    double loss = 0;
+    for (size_t p = 0; p < n; p++) {
+        double x[MOST], y[MOST], q[MOST], heads[MOST], wide[4 * MOST], scores[257];
+        for (size_t i = 0; i < E; i++) {
+            y[i] = f->wte.data[tokens[p] * E + i] + f->wpe.data[p * E + i];
+        }
+        normalize(x, y, E);
+        for (size_t li = 0; li < f->n_layer; li++) {
+            normalize(y, x, E);
+            times(q, &f->wq[li], y);
+            times(k[li][p], &f->wk[li], y);
+            times(v[li][p], &f->wv[li], y);
+            for (size_t h = 0; h < f->n_head; h++) {
+                double *w = weights[li][h][p];
+                for (size_t t = 0; t <= p; t++) {
+                    w[t] = 0;
+                    for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
+                        w[t] += q[i] * k[li][t][i];
+                    }
+                    w[t] /= sqrt((double)head_dim);
+                }
+                to_shares(w, p + 1);
+                for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
+                    heads[i] = 0;
+                    for (size_t t = 0; t <= p; t++) {
+                        heads[i] += w[t] * v[li][t][i];
+                    }
+                }
+            }
+            times(y, &f->wo[li], heads);
+            for (size_t i = 0; i < E; i++) {
+                x[i] += y[i];
+            }
+            normalize(y, x, E);
+            times(wide, &f->fc1[li], y);
+            for (size_t i = 0; i < 4 * E; i++) {
+                wide[i] = fmax(wide[i], 0);
+                wide[i] *= f->squared ? wide[i] : 1;
+            }
+            times(y, &f->fc2[li], wide);
+            for (size_t i = 0; i < E; i++) {
+                x[i] += y[i];
+            }
+        }
+        times(scores, &f->lm_head, x);
+        to_shares(scores, f->n_vocab + 1);
+        loss -= log(scores[tokens[p + 1]]);
+    }
+    return loss;
+}
+
+// Start, the word, end, cut to the block. Returns how many of them are followed by another.
+static size_t tokens_of(const File *f, const char *word, uint32_t tokens[MOST + 1])
+{
+    size_t n = 0;
+    tokens[n++] = (uint32_t)f->n_vocab;
+    while (*word && n <= f->block_size) {
+        uint32_t code = next_code(&word), token = 0;
+        while (token < f->n_vocab && f->vocab[token] != code) {
+            token++;
+        }
+        tokens[n++] = token;
+    }
+    if (n <= f->block_size) {
+        tokens[n++] = (uint32_t)f->n_vocab;
+    }
+    return n - 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The checks.
+ */
+
+// The maps of one word: every entry, in order, and no other.
+static void check_word(const char *name, const char *path, const File *f, const char *word)
+{
+    char arguments[512], what[256], *line;
+    snprintf(arguments, sizeof arguments, "heads %s '%s' --tsv", path, word);
+    snprintf(what, sizeof what, "%s, '%s'", name, word);
+    char *text = output_of(arguments), *rest = text;
+    uint32_t tokens[MOST + 1];
+    size_t n = tokens_of(f, word, tokens), entries = 0, misplaced = 0, n_off = 0, n_bad = 0, n_spelt = 0;
+    run(f, tokens, n);
+    double farthest = 0, farthest_sum = 0;
+
+    line = strtok_r(rest, "\n", &rest);
+    check(line && strcmp(line, "layer\thead\tquery\tkey\tweight") == 0, "%s: the header row%s%s", what,
+          line ? ": " : ": none", line ? line : "");
+    for (size_t li = 0; li < f->n_layer; li++) {
+        for (size_t h = 0; h < f->n_head; h++) {
+            for (size_t query = 0; query < n; query++) {
+                double sum = 0;
+                for (size_t key = 0; key <= query; key++) {
+                    size_t at[4] = {0};
+                    double weight = -1;
+                    char behind = 0, again[160];
+                    line = strtok_r(rest, "\n", &rest);
+                    int found = line ? sscanf(line, "%zu\t%zu\t%zu\t%zu\t%lf%c", &at[0], &at[1], &at[2], &at[3],
+                                              &weight, &behind) : 0;
+                    snprintf(again, sizeof again, "%zu\t%zu\t%zu\t%zu\t%.17g", li, h, query, key, weight);
+                    misplaced += found != 5 || at[0] != li || at[1] != h || at[2] != query || at[3] != key;
+                    n_spelt += !line || strcmp(line, again) != 0;
+                    n_bad += !(weight >= 0 && weight <= 1);
+                    n_off += !(fabs(weight - weights[li][h][query][key]) <= NEAR);
+                    farthest = fmax(farthest, fabs(weight - weights[li][h][query][key]));
+                    sum += weight;
+                    entries++;
+                }
+                farthest_sum = fmax(farthest_sum, fabs(sum - 1));
+            }
+        }
+    }
+    line = strtok_r(rest, "\n", &rest);
+    check(!misplaced && !line, "%s: %zu entries, in order, no key after its query: %zu misplaced, then %s", what,
+          entries, misplaced, line ? line : "nothing");
+    check(!n_spelt, "%s: tabs and %%.17g: %zu entries otherwise", what, n_spelt);
+    check(!n_bad, "%s: shares from 0 to 1: %zu outside", what, n_bad);
+    check(!n_off, "%s: the weights of plain loops: %zu of %zu apart, at most by %.3g", what, n_off, entries, farthest);
+    check(farthest_sum <= NEAR, "%s: every row sums to 1: at most %.3g apart", what, farthest_sum);
+    free(text);
+}
+
+static double loss_by_eval(const char *path, const char *docs, size_t n_docs)
+{
+    char arguments[512];
+    double loss = NAN;
+    snprintf(arguments, sizeof arguments, "eval %s --data %s --docs %zu", path, docs, n_docs);
+    char *text = output_of(arguments), *line = strstr(text, "\nloss ");
+    if (!line || sscanf(line, "\nloss %lf", &loss) != 1) {
+        check(false, "%s: expected a loss, saw %.60s", arguments, text);
+    }
+    free(text);
+    return loss;
+}
+
+// The table of all heads, over the first documents of a file.
+static void check_table(const char *name, const char *path, const File *f, const char *docs, size_t n_docs)
+{
+    char arguments[512], what[256], *line;
+    size_t n_bytes, n_tokens = 0;
+    static double views[4][MOST][5];                 // self, previous, first, elsewhere, entropy
+    memset(views, 0, sizeof views);
+    char *list = read_file(docs, &n_bytes), *rest = list;
+    double loss = 0;
+    for (size_t d = 0; d < n_docs && (line = strtok_r(rest, "\n", &rest)); d++) {
+        uint32_t tokens[MOST + 1];
+        size_t n = tokens_of(f, line, tokens);
+        loss += run(f, tokens, n);
+        n_tokens += n;
+        for (size_t li = 0; li < f->n_layer; li++) {
+            for (size_t h = 0; h < f->n_head; h++) {
+                for (size_t query = 0; query < n; query++) {
+                    const double *w = weights[li][h][query];
+                    double named = w[query];
+                    views[li][h][0] += w[query];
+                    if (query >= 1) {
+                        views[li][h][1] += w[query - 1];
+                        named += w[query - 1];
+                    }
+                    if (query >= 2) {
+                        views[li][h][2] += w[0];
+                        named += w[0];
+                    }
+                    views[li][h][3] += 1 - named;
+                    for (size_t key = 0; key <= query; key++) {
+                        views[li][h][4] -= w[key] * log(w[key]) / log(2);
+                    }
+                }
+            }
+        }
+    }
+    free(list);
+    loss /= (double)n_tokens;
+
+    snprintf(arguments, sizeof arguments, "heads %s --tsv --docs %zu --data %s", path, n_docs, docs);
+    char *text = output_of(arguments);
+    rest = text;
+    line = strtok_r(rest, "\n", &rest);
+    check(line && strcmp(line, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without") == 0,
+          "%s, %zu documents: the header row: %s", name, n_docs, line ? line : "none");
+    double eval = loss_by_eval(path, docs, n_docs), expected[7], seen[7];
+    snprintf(what, sizeof what, "%s, %zu documents: the loss that eval gives", name, n_docs);
+    check_near(what, loss, eval, NEAR);
+    for (size_t li = 0; li < f->n_layer; li++) {
+        for (size_t h = 0; h < f->n_head; h++) {
+            size_t at[2] = {SIZE_MAX, SIZE_MAX};
+            char behind = 0, again[512];
+            line = strtok_r(rest, "\n", &rest);
+            int found = line ? sscanf(line, "%zu\t%zu\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf%c", &at[0], &at[1], &seen[0],
+                                      &seen[1], &seen[2], &seen[3], &seen[4], &seen[5], &seen[6], &behind) : 0;
+            if (found != 9 || at[0] != li || at[1] != h) {
+                check(false, "%s: expected the row of layer %zu head %zu, saw %s", name, li, h, line ? line : "none");
+                free(text);
+                return;
+            }
+            snprintf(again, sizeof again, "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g", li, h, seen[0],
+                     seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]);
+            check(strcmp(line, again) == 0, "%s, layer %zu head %zu: tabs and %%.17g: %s", name, li, h, line);
+
+            // The same model with this head's columns of attn_wo set to zero, in a file.
+            size_t head_dim = f->n_embd / f->n_head;
+            char *bytes = room_for(f->n_bytes);
+            memcpy(bytes, f->bytes, f->n_bytes);
+            for (size_t row = 0; row < f->n_embd; row++) {
+                memset(bytes + f->wo[li].at + 8 * (row * f->n_embd + h * head_dim), 0, 8 * head_dim);
+            }
+            write_file(FOLDER "/silenced", bytes, f->n_bytes);
+            free(bytes);
+            for (size_t i = 0; i < 5; i++) {
+                expected[i] = views[li][h][i] / (double)n_tokens;
+            }
+            expected[5] = eval;
+            expected[6] = loss_by_eval(FOLDER "/silenced", docs, n_docs);
+            static const char *const columns[] = {"self", "previous", "first", "elsewhere", "entropy", "loss",
+                                                  "loss_without"};
+            for (size_t i = 0; i < 7; i++) {
+                snprintf(what, sizeof what, "%s, layer %zu head %zu: %s", name, li, h, columns[i]);
+                check_near(what, expected[i], seen[i], NEAR);
+            }
+            snprintf(what, sizeof what, "%s, layer %zu head %zu: the shares sum to 1", name, li, h);
+            check_near(what, 1, seen[0] + seen[1] + seen[2] + seen[3], NEAR);
+            check(expected[6] != eval, "%s, layer %zu head %zu: silencing it changes the loss", name, li, h);
+        }
+    }
+    line = strtok_r(rest, "\n", &rest);
+    check(!line, "%s: no row after the last: %s", name, line ? line : "none");
+    free(text);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * What is said in words: exactly what the figures carry. Models are made for it.
+ */
+
+// The words that go with the table, from its figures.
+static void expected_words(char *figures, char *words, size_t room)
+{
+    char *rest = figures, *line = strtok_r(rest, "\n", &rest);
+    size_t n = 0;
+    words[0] = '\0';
+    while ((line = strtok_r(rest, "\n", &rest))) {
+        unsigned layer, head;
+        double self, previous, first, elsewhere, entropy, loss, without;
+        if (sscanf(line, "%u %u %lf %lf %lf %lf %lf %lf %lf", &layer, &head, &self, &previous, &first, &elsewhere,
+                   &entropy, &loss, &without) != 9) {
+            continue;
+        }
+        const struct { bool said; const char *format; double figure; } all[] = {
+            {previous > 0.5, "looks back one character more than half of the time: %.1f%%.\n", 100 * previous},
+            {self > 0.5, "looks at its own position more than half of the time: %.1f%%.\n", 100 * self},
+            {first > 0.5, "looks at the first position more than half of the time: %.1f%%.\n", 100 * first},
+            {fabs(without - loss) < 0.005, "hardly matters: without it the loss changes by %+.4f.\n", without - loss},
+            {without - loss <= -0.005, "is in the way: without it the loss is lower, by %.4f.\n", loss - without},
+        };
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+            if (all[i].said) {
+                n += (size_t)snprintf(words + n, room - n, "%s- Layer %u head %u ", n ? "" : "\nWhat stands out:\n",
+                                      layer, head);
+                n += (size_t)snprintf(words + n, room - n, all[i].format, all[i].figure);
+            }
+        }
+    }
+}
+
+static const char anything[] = "";
+
+// must_say: a part of the words, or `anything`, or NULL for no word at all.
+static void check_words(const char *name, const char *path, const char *must_say)
+{
+    char arguments[512], expected[8192];
+    snprintf(arguments, sizeof arguments, "heads %s --docs 50 --tsv", path);
+    char *figures = output_of(arguments);
+    expected_words(figures, expected, sizeof expected);
+    snprintf(arguments, sizeof arguments, "heads %s --docs 50", path);
+    char *text = output_of(arguments), *words = strstr(text, "The loss with all heads: ");
+    words = words ? strchr(words, '\n') : NULL;
+    words = words ? words + 1 : text;
+    bool same = strcmp(words, expected) == 0;
+    check(same, "%s: the words are those that the figures carry%s%s%s%s", name, same ? "" : ": expected ",
+          same ? "" : expected, same ? "" : ", saw ", same ? "" : words);
+    if (must_say != anything) {
+        check(must_say ? strstr(words, must_say) != NULL : !*words, "%s: it says '%s': %s", name,
+              must_say ? must_say : "nothing", must_say && strstr(words, must_say) ? must_say : words);
+    }
+    free(figures);
+    free(text);
+}
+
+static void put(File *f, Tensor t, size_t row, size_t col, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    for (size_t i = 0; i < 8; i++) {
+        f->bytes[t.at + 8 * (row * t.cols + col) + i] = (char)(bits >> 8 * i & 0xff);
+    }
+}
+
+static void fill(File *f, Tensor t, double x)
+{
+    for (size_t i = 0; i < t.rows * t.cols; i++) {
+        put(f, t, i / t.cols, i % t.cols, x);
+    }
+}
+
+static void scale(File *f, Tensor t, double by)
+{
+    for (size_t i = 0; i < t.rows * t.cols; i++) {
+        put(f, t, i / t.cols, i % t.cols, by * t.data[i]);
+    }
+}
+
+// ./microgpt with these arguments, the last of which joins its two outputs, ends with status 1 and this line.
+static void check_error(const char *arguments, const char *expected)
+{
+    int status;
+    char *text = run_program(arguments, &status);
+    check(strcmp(text, expected) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s: %s", arguments, text);
+    free(text);
+}
+
+// Heads that do one thing: a position is a vector of zeros and a 1, and the query of each asks for one of them.
+static void check_made_models(void)
+{
+    const char *path = FOLDER "/made";
+    free(output_of("train -q --samples 0 --n-head 1 --save " FOLDER "/one"));
+    free(output_of("train -q --samples 0 --save " FOLDER "/four"));
+    static const struct { const char *name, *must_say; } looks[] = {
+        {"a head that looks back one", "head 0 looks back one character more than half of the time: "},
+        {"a head that looks at itself", "head 0 looks at its own position more than half of the time: 100.0%."},
+        {"a head that looks at the start", "head 0 looks at the first position more than half of the time: "},
+    };
+    static const double strengths[] = {16, 0.8, 0.6, 0.45, 0.35, 0.25};
+    for (size_t i_made = 0; i_made < 18; i_made++) {
+        size_t kind = i_made / 6;
+        double strength = strengths[i_made % 6];
+        File f = open_model(FOLDER "/one");
+        fill(&f, f.wte, 0);
+        fill(&f, f.wpe, 0);
+        fill(&f, f.wq[0], 0);
+        fill(&f, f.wk[0], 0);
+        for (size_t i = 0; i < f.n_embd; i++) {
+            put(&f, f.wpe, i, i, 1);
+            put(&f, f.wk[0], i, i, 1);
+            if (kind != 0 || i > 0) {
+                put(&f, f.wq[0], kind == 0 ? i - 1 : kind == 1 ? i : 0, i, strength);
+            }
+        }
+        write_file(path, f.bytes, f.n_bytes);
+        check_words(looks[kind].name, path, strength > 2 ? looks[kind].must_say : anything);
+        close_model(&f);
+    }
+    File f = open_model(FOLDER "/four");
+    fill(&f, f.wo[0], 0);
+    write_file(path, f.bytes, f.n_bytes);
+    check_words("attn_wo of zeros", path, "Layer 0 head 3 hardly matters: without it the loss changes by +0.0000.");
+    fill(&f, f.wq[0], 0);
+    write_file(path, f.bytes, f.n_bytes);
+    check_words("queries of zeros", path, "hardly matters");
+    scale(&f, f.wo[0], -20);
+    scale(&f, f.wq[0], 1);
+    write_file(path, f.bytes, f.n_bytes);
+    check_words("heads that say the opposite", path, "is in the way: without it the loss is lower, by ");
+    close_model(&f);
+
+    // Nothing stands out: a head that looks everywhere alike, and knows that an a and the end come often.
+    f = open_model(FOLDER "/one");
+    Tensor zeros[] = {f.wte, f.wpe, f.lm_head, f.wq[0], f.wv[0], f.wo[0], f.fc2[0]};
+    for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
+        fill(&f, zeros[i], 0);
+    }
+    for (size_t token = 0; token < f.wte.rows; token++) {
+        put(&f, f.wte, token, 0, 1);
+    }
+    put(&f, f.wv[0], 0, 0, 1);
+    put(&f, f.wo[0], 1, 0, 1);
+    put(&f, f.lm_head, 0, 1, 0.4);
+    put(&f, f.lm_head, f.n_vocab, 1, 0.4);
+    write_file(path, f.bytes, f.n_bytes);
+    check_words("a head of use, without a favourite", path, NULL);
+
+    // A character and BOS are all but certain with a head, and all but impossible without it.
+    for (size_t i = 0; i < 2; i++) {
+        put(&f, f.lm_head, i * f.n_vocab, 0, -1000);
+        put(&f, f.lm_head, i * f.n_vocab, 1, 10000);
+    }
+    write_file(path, f.bytes, f.n_bytes);
+    write_file(FOLDER "/a", "a\n", 2);
+    check_error("heads " FOLDER "/made --data " FOLDER "/a 2>&1",
+                "microgpt: " FOLDER "/made: the loss without layer 0 head 0 is not finite\n");
+
+    // Numbers so large that a query is infinite.
+    fill(&f, f.wq[0], 1e308);
+    write_file(path, f.bytes, f.n_bytes);
+    check_error("heads " FOLDER "/made maria 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made maria --tsv 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made 2>&1", "microgpt: " FOLDER "/made: the loss is not finite\n");
+    close_model(&f);
+}
+
+int main(void)
+{
+    if (system("rm -rf " FOLDER " && mkdir -p " FOLDER) != 0 ||
+        system("awk 'NR % 500 == 7' data/names.txt >" FOLDER "/names") != 0) {
+        check(false, "a folder for files: expected to make it, saw a failure");
+        return finish();
+    }
+    static const char unicode[] = "zo\303\253\njos\303\251\n\345\261\261\347\224\260\nz\342\202\254\360\237\230\200\n"
+                                  "jose\314\201\nana maria\nabcdefghijklmnopqrstuvwxyz\n";
+    write_file(FOLDER "/unicode", unicode, strlen(unicode));
+    static const struct { const char *name, *options, *docs, *words[4]; } models[] = {
+        {"default", "", FOLDER "/names", {"maria", "abdulrahmanabdu", "z", ""}},
+        {"2 layers of 12 in 3 heads, block 8", "--n-layer 2 --n-embd 12 --n-head 3 --block-size 8", FOLDER "/names",
+         {"maria", "abdulla", "anna", "x"}},
+        {"3 layers, trained for longer", "--n-layer 3 --steps 3000 --lr 0.02", FOLDER "/names",
+         {"alexandra", "kaia", "", "q"}},
+        {"1 head", "--n-head 1", FOLDER "/names", {"jessica", "oo", "", "m"}},
+        {"16 heads", "--n-head 16", FOLDER "/names", {"benjamin", "aaaaaaaaaaaaaaa", "", "x"}},
+        {"relu squared", "--activation relu2", FOLDER "/names", {"olivia", "bob", "", "i"}},
+        {"the lesson's recipe", "--recipe lesson", FOLDER "/names", {"sophia", "ava", "", "n"}},
+        {"Unicode", "--steps 200 --block-size 10 --data " FOLDER "/unicode", FOLDER "/unicode",
+         {"zo\303\253", "\345\261\261\347\224\260", "z\342\202\254\360\237\230\200", "ana maria"}},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        char arguments[512];
+        const char *path = FOLDER "/model";
+        snprintf(arguments, sizeof arguments, "train -q --samples 0 --save %s %s", path, models[i].options);
+        free(output_of(arguments));
+        File f = open_model(path);
+        for (size_t w = 0; w < 4; w++) {
+            check_word(models[i].name, path, &f, models[i].words[w]);
+        }
+        check_table(models[i].name, path, &f, models[i].docs, i + 1 < sizeof models / sizeof models[0] ? 50 : 5);
+        if (models[i].docs[strlen(FOLDER) + 1] == 'n') {
+            check_words(models[i].name, path, anything);
+        }
+        close_model(&f);
+    }
+    check_made_models();
+    return finish();
+}

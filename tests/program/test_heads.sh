@@ -1,0 +1,254 @@
+# `microgpt heads` as people use it: words, files of documents, narrow screens, pipes and terminals; and the sweep.
+. tests/lib.sh
+export LC_ALL=C.UTF-8 TERM=xterm
+unset NO_COLOR COLUMNS
+model=$T/names.safetensors
+esc=$(printf '\033')
+tab=$(printf '\t')
+
+microgpt train -q --samples 0 --save "$model" >"$T/train.log" || not_ok "a model" "one" "none"
+printf '%s\n' 'zoë' 'josé' '山田' '山本太郎' 'ana maria' 'z€😀' '한국' 'naïve' 'ab' >"$T/unicode.txt"
+printf 'jose\314\201\ntab\tin\303\240\nab\302\233c\033d\nx\342\200\256y\n' >>"$T/unicode.txt"
+unicode=$T/unicode.safetensors
+microgpt train -q --samples 0 --steps 50 --block-size 12 --data "$T/unicode.txt" --save "$unicode" >"$T/train.log" ||
+    not_ok "a Unicode model" "one" "none"
+
+heads() { microgpt heads "$@" >"$T/seen" 2>"$T/stderr" </dev/null; }
+has() { LC_ALL=C grep -a -q -e "$1" "$T/seen" && echo yes || echo no; }
+# The widest line of $T/seen, in characters.
+widest() {
+    tr -d '\r' <"$T/seen" | LC_ALL=C sed "s/$esc\[[0-9;]*m//g; s/$(printf '[\200-\277]')//g" |
+        LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
+}
+# The first map of $T/seen, without the spaces at the ends of lines.
+first_map() { awk '/^layer/ && NR > 1 || /^$/ { exit } { sub(/ *$/, ""); print }' "$T/seen"; }
+entries() { tail -n +2 "$T/seen" | wc -l | tr -d ' '; }
+
+# Words that cannot be shown.
+fails 2 "the word 3lla: the model does not know the character 3" microgpt heads "$model" 3lla
+fails 2 "the word Maria: the model does not know the character M" microgpt heads "$model" Maria
+fails 2 "the word ana maria: the model does not know the character  " microgpt heads "$model" 'ana maria'
+fails 2 "the word zoë: the model does not know the character ë" microgpt heads "$model" 'zoë'
+what="a word that is not UTF-8"
+fails 2 "the word: not valid UTF-8" microgpt heads "$model" "$(printf 'a\377b')"
+what="a word with a newline: still one line"
+fails 2 "the word *: the model does not know the character *" microgpt heads "$model" "$(printf 'a\nb')"
+fails 2 "the word *: too long: the model's block holds the start and 15 characters" microgpt heads "$model" \
+    abcdefghijklmnop
+fails 2 "the word *: too long: the model's block holds the start and 11 characters" microgpt heads "$unicode" \
+    '山山山山山山山山山山山山'
+fails 2 "two: one argument too many; see microgpt heads --help" microgpt heads "$model" one two
+fails 2 "heads: an argument is missing; see microgpt heads --help" microgpt heads
+fails 1 "*nowhere: No such file or directory" microgpt heads "$T/nowhere"
+fails 1 "*nowhere: No such file or directory" microgpt heads "$T/nowhere" maria
+fails 1 "*names.txt: *" microgpt heads data/names.txt maria
+fails 2 "--docs 0: out of range: 1 to *" microgpt heads "$model" --docs 0
+fails 2 "--docs -1: *" microgpt heads "$model" --docs -1
+fails 2 "--docs needs a value: N" microgpt heads "$model" --docs
+fails 2 "--samples: no such option; see microgpt heads --help" microgpt heads "$model" --samples 3
+fails 1 "*unicode.txt*the model does not know the character*" microgpt heads "$model" --data "$T/unicode.txt"
+: >"$T/empty.txt"
+fails 1 "*empty.txt: *" microgpt heads "$model" --data "$T/empty.txt"
+if [ -w /dev/full ]; then
+    full() { microgpt heads "$model" "$@" >/dev/full; }
+    fails 1 "standard output: *" full maria
+    fails 1 "standard output: *" full --docs 5
+    fails 1 "standard output: *" full --docs 5 --tsv
+fi
+
+# Words that can.
+heads "$model" abcdefghijklmno --tsv
+same "a word that just fits: 4 maps of 16 positions" 544 "$(entries)"
+heads "$model" "" --tsv
+same "an empty word: the start alone, which looks at itself" "0${tab}0${tab}0${tab}0${tab}1" "$(sed -n 2p "$T/seen")"
+same "an empty word: one entry a head" 4 "$(entries)"
+heads "$model" ""
+same "an empty word: its map" "layer 0 head 0 layer 0 head 1 layer 0 head 2 layer 0 head 3|^|^ 100 ^ 100 ^ 100 ^ 100" \
+    "$(sed -n '1p;2p;3p' "$T/seen" | sed 's/  */ /g; s/^ //; s/ $//; s/^^ ^ ^ ^$/^/' | paste -s -d '|' -)"
+heads "$model" --tsv -- maria
+same "an option before the word, and --" 84 "$(entries)"
+
+# Unicode: a character is one position, whatever its bytes and its width.
+for word in 'zoë' '山田' '山本太郎' 'ana maria' 'z€😀' '한국' "$(printf 'jose\314\201')"; do
+    heads "$unicode" "$word" --tsv
+    n=$(($(printf %s "$word" | LC_ALL=C sed "s/$(printf '[\200-\277]')//g" | wc -c) + 1))
+    same "$word: $n positions" "$((4 * n * (n + 1) / 2))" "$(entries)"
+    heads "$unicode" "$word"
+    first_map >"$T/map"
+    same "$word: a row a position" $((n + 2)) "$(wc -l <"$T/map" | tr -d ' ')"
+done
+# The labels of the rows of the first map.
+rows() { sed -n '3,$p' "$T/seen" | sed '/^$/,$d' | awk '{ printf "%s", $1 }'; }
+heads "$unicode" 'ana maria'
+same "a space is made visible" '^ana␣maria' "$(rows)"
+heads "$unicode" "$(printf 'tab\tin')"
+same "so is a tab" '^tab␣in' "$(rows)"
+TERM=dumb heads "$unicode" 'ana maria'
+same "in ASCII, where it must be" '^ana_maria' "$(rows)"
+heads "$unicode" "$(printf 'jose\314\201')"
+same "a combining mark has a place of its own" "^jose◌$(printf '\314\201')" "$(rows)"
+heads "$unicode" "$(printf 'b\302\233c\033d')"
+same "control characters do not reach the screen" '^b?c?d no no' "$(rows) $(has "$esc") $(has "$(printf '\302\233')")"
+heads "$unicode" "$(printf 'x\342\200\256y')"
+same "nor what turns the text around" no "$(has "$(printf '\342\200\256')")"
+COLUMNS=200 heads "$unicode" '山田'
+same "wide characters: every row of a map begins at the same column" "    ^ 山 田 ;^  100;山 ;田 " \
+    "$(sed -n '2,5p' "$T/seen" | sed '1s/\(田 \).*/\1/; 2s/100.*/100/; 3,4s/ .*/ /' | paste -s -d ';' -)"
+
+# The maps say what the figures say.
+for word in maria alexandra o bartholomew; do
+    heads "$model" "$word" --tsv
+    awk -F '\t' 'NR > 1 && $2 == 0 { row[$3] = row[$3] > $5 ? row[$3] : $5; if ($3 > n) n = $3 }
+        END { for (i = 0; i <= n; i++) printf row[i] < 0.995 ? "%.0f%%\n" : "100%%\n", 100 * row[i] }' "$T/seen" >"$T/want"
+    TERM=dumb COLUMNS=34 heads "$model" "$word"
+    first_map | tail -n +3 | grep -o ' 100%*\|[0-9][0-9]*%' | sed 's/^ 100.*/100%/' >"$T/saw"
+    same_file "$word: the strongest of each row carries its percentage" "$T/want" "$T/saw"
+    [ "$word" != o ] || continue
+    TERM=dumb COLUMNS=18 heads "$model" "$word"
+    first_map | tail -n +3 | sed 's/.* //' >"$T/saw"
+    same_file "$word: on a narrow screen too" "$T/want" "$T/saw"
+done
+heads "$model" maria --tsv
+awk -F '\t' 'NR > 1 && $2 == 0 { if ($3 != query) { printf "\n"; query = $3 }
+    printf "%s", ($5 < 0.05 ? "." : $5 >= 0.95 ? 9 : int($5 * 10 + 0.5)) } END { printf "\n" }' "$T/seen" >"$T/want"
+TERM=dumb COLUMNS=18 heads "$model" maria
+first_map | tail -n +3 | sed 's/^[^ ]* *//; s/ .*//' >"$T/saw"
+same_file "digits are tenths" "$T/want" "$T/saw"
+
+# The table.
+heads "$model" --docs 1
+same "one document: a row a head" 4 "$(grep -c '^ *0 *[0-3] .*%' "$T/seen")"
+heads "$model" --docs 50 --tsv && cp "$T/seen" "$T/want"
+awk 'NR <= 50' data/names.txt >"$T/fifty.txt"
+heads "$model" --data "$T/fifty.txt" --tsv
+same_file "--docs 50 is the first 50" "$T/want" "$T/seen"
+heads "$model" --data "$T/fifty.txt" --docs 99999 --tsv
+same_file "more documents than there are: all" "$T/want" "$T/seen"
+heads "$model" --data - --tsv
+same "documents from an empty standard input fail" 1 "$?"
+microgpt heads "$model" --data - --tsv <"$T/fifty.txt" >"$T/seen"
+same_file "documents from standard input" "$T/want" "$T/seen"
+heads "$model" --tsv && cp "$T/seen" "$T/want"
+heads "$model" --tsv --docs 1000
+same_file "1000 documents if nothing is said" "$T/want" "$T/seen"
+before=$(cksum <"$model")
+heads "$model"
+same "the model file is left as it was" "$before" "$(cksum <"$model")"
+
+# Pipes, environments, widths.
+heads "$model" maria
+same "a pipe: blocks, no escapes" "yes no" "$(has '▒') $(has "$esc")"
+TERM=dumb heads "$model" maria
+same "TERM=dumb: ASCII alone" "no no" "$(has "$esc") $(has "$(printf '[\200-\377]')")"
+TERM=dumb heads "$model"
+same "TERM=dumb: the table in ASCII too" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
+LC_ALL=C heads "$model" maria
+same "another locale: ASCII alone" "no" "$(has "$(printf '[\200-\377]')")"
+NO_COLOR=1 heads "$model" maria
+same "NO_COLOR: no escapes" no "$(has "$esc")"
+for columns in 20 40 75 78 79 80 200; do
+    for word in maria alexandra ''; do
+        COLUMNS=$columns heads "$model" "$word"
+        check "$columns columns: maps of '$word' are within ($(widest))" [ "$(widest)" -le "$columns" ]
+    done
+    COLUMNS=$columns heads "$model"
+    check "$columns columns: the table is within ($(widest))" [ "$(widest)" -le "$columns" ]
+done
+COLUMNS=40 heads "$model" abcdefghijklmno
+check "40 columns, 16 positions ($(widest))" [ "$(widest)" -le 40 ]
+COLUMNS=20 heads "$unicode" '山本太郎'
+check "20 columns, wide characters ($(widest))" [ "$(widest)" -le 20 ]
+for columns in 0 -5 x 99999999999999999999 ''; do
+    COLUMNS=$columns heads "$model" maria
+    same "COLUMNS='$columns' is no width: 80" 3 "$(sed -n 1p "$T/seen" | grep -o layer | wc -l | tr -d ' ')"
+done
+COLUMNS=200 heads "$model" maria
+same "200 columns: all four side by side" 4 "$(sed -n 1p "$T/seen" | grep -o layer | wc -l | tr -d ' ')"
+
+# The build for the debugger sees the same.
+# shellcheck disable=SC2086
+if $CC $WARN -O0 -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG $LDFLAGS -o "$T/debug" microgpt.c autograd.c -lm 2>"$T/cc.log"; then
+    heads "$model" maria && cp "$T/seen" "$T/want"
+    "$T/debug" heads "$model" maria >"$T/seen" </dev/null
+    same_file "the build for the debugger: the same maps" "$T/want" "$T/seen"
+    heads "$model" --docs 20 && cp "$T/seen" "$T/want"
+    "$T/debug" heads "$model" --docs 20 --data data/names.txt >"$T/seen" </dev/null
+    same_file "the build for the debugger: the same table" "$T/want" "$T/seen"
+else
+    not_ok "the build for the debugger" "to compile" "$(head -n 3 "$T/cc.log")"
+fi
+
+# A terminal. Its standard input stays open and silent: script(1) would not end otherwise.
+mkfifo "$T/silent"
+exec 3<>"$T/silent"
+on_terminal() { # COLUMNS ENVIRONMENT ARGUMENTS
+    script -qec "stty cols $1 rows 24; env $2 ./microgpt heads $model $3" "$T/typescript" >"$T/seen" 2>&1 <&3
+}
+if command -v script >/dev/null && script -qec true "$T/typescript" >"$T/seen" 2>&1 <&3; then
+    on_terminal 80 A=1 maria
+    same "a terminal: colors, and the percentages in them" "yes yes" "$(has "$esc\[48;5;") $(has '68%\|[0-9][0-9]%')"
+    check "a terminal of 80 columns: within ($(widest))" [ "$(widest)" -le 80 ]
+    same "every color is switched off again" "$(LC_ALL=C grep -a -o "$esc\[48;5;[0-9]*;38;5;[0-9]*m" "$T/seen" | wc -l)" \
+        "$(LC_ALL=C grep -a -o "$esc\[0m" "$T/seen" | wc -l)"
+    on_terminal 40 COLUMNS=200 maria
+    check "a terminal of 40 columns, whatever COLUMNS says ($(widest))" [ "$(widest)" -le 40 ]
+    on_terminal 20 A=1 alexandra
+    check "a terminal of 20 columns ($(widest))" [ "$(widest)" -le 20 ]
+    on_terminal 80 NO_COLOR=1 maria
+    same "a terminal, NO_COLOR: blocks, no escapes" "no yes" "$(has "$esc") $(has '▒')"
+    on_terminal 80 NO_COLOR= maria
+    same "a terminal, NO_COLOR empty: colors" yes "$(has "$esc\[48;5;")"
+    on_terminal 80 TERM=dumb maria
+    same "a terminal, TERM=dumb: digits, no escapes" "no no" "$(has "$esc") $(has "$(printf '[\200-\377]')")"
+    on_terminal 80 '-u TERM' maria
+    same "a terminal, no TERM: no escapes" no "$(has "$esc")"
+    on_terminal 80 A=1 "maria --tsv"
+    same "a terminal, --tsv: figures alone" "no yes" "$(has "$esc") $(has "^0${tab}0${tab}0${tab}0${tab}1")"
+    on_terminal 80 A=1 "--docs 50"
+    check "a terminal of 80 columns: the table is within ($(widest))" [ "$(widest)" -le 80 ]
+else
+    skip "heads on a terminal" "there is no script(1) that can make one"
+fi
+exec 3>&-
+
+# The sweep.
+sh tests/bench/sweep 2 50 >"$T/seen" 2>&1
+same "the sweep ends well" 0 "$?"
+same "the sweep: 1, 2, 4, 8 and 16 heads" "1:16 2:8 4:4 8:2 16:1" \
+    "$(awk 'NF == 6 && $1 + 0 { printf "%s%d:%d", n++ ? " " : "", $1, $2 }' "$T/seen")"
+check "the sweep: best <= mean <= worst, and a spread" \
+    awk 'NF == 6 && $1 + 0 { n++; bad += !($5 <= $3 && $3 <= $6 && $4 > 0 && $3 > 2 && $3 < 3.4) }
+        END { exit !(n == 5 && !bad) }' "$T/seen"
+same "the sweep says what it did" "Spread: standard deviation over 2 seeds, 50 steps each." "$(tail -n 1 "$T/seen")"
+for number in 0 x 1.5 -1; do
+    sh tests/bench/sweep $number >"$T/stdout" 2>"$T/stderr"
+    same "sweep $number: a line and status 2" "2 sweep: $number: not a number from 1 on" "$? $(cat "$T/stderr")"
+done
+if [ -n "${QUICK:-}" ]; then
+    skip "make sweep" "QUICK is set"
+else
+    make -s sweep >"$T/seen" 2>&1
+    same "make sweep: five rows of 10 seeds and 1000 steps" "5 Spread: standard deviation over 10 seeds, 1000 steps each." \
+        "$(awk 'NF == 6 && $1 + 0 && $3 > 2.2 && $3 < 2.5' "$T/seen" | wc -l | tr -d ' ') $(tail -n 1 "$T/seen")"
+fi
+
+# What the README types, where it types it.
+mkdir "$T/readme"
+cp microgpt "$T/readme/"
+cp -R data "$T/readme/"
+cd "$T/readme" || exit 1
+{
+    ./microgpt --steps 20000 --save names.safetensors -q --samples 0 &&
+    ./microgpt heads names.safetensors maria &&
+    ./microgpt heads names.safetensors &&
+    ./microgpt heads names.safetensors maria --tsv &&
+    ./microgpt heads names.safetensors --tsv --data data/names.txt --docs 100
+} >"$T/seen" 2>"$T/stderr"
+same "the README's commands: they work, without a word on standard error" "0 " "$? $(cat "$T/stderr")"
+cd "$ROOT" || exit 1
+same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
+    grep -c '^layer head itself' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
+    awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
+fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --docs 3
+fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --data data/names.txt
+finish

@@ -1,0 +1,336 @@
+/* The model: its parameters, gradients and losses against the figures in tests/reference, fused against atomic, and
+ * against numerical derivatives; and that the memory reserved for a model is enough. */
+// also built with -DAUTOGRAD_PLAIN
+// also built with -DAUTOGRAD_TILE=3
+#define MICROGPT_NO_MAIN
+#include "../../microgpt.c"
+#include "../test.h"
+
+#include <signal.h>
+
+// A run as the program does it, up to the first step.
+typedef struct {
+    Options o;
+    Documents all;
+    Tokenizer tokenizer;
+    Model model;
+    Random random;
+} Trial;
+
+static bool start_run(Trial *run, int recipe, bool atomic)
+{
+    Error error = {0};
+    Options o = recipes[recipe];
+    o.data = "data/names.txt";
+    *run = (Trial){.o = o};
+    run->model = (Model){.n_layer = (size_t)o.n_layer, .n_embd = (size_t)o.n_embd, .n_head = (size_t)o.n_head,
+                         .head_dim = (size_t)(o.n_embd / o.n_head), .block_size = (size_t)o.block_size,
+                         .activation = o.activation};
+    random_seed(&run->random, o.seed);
+    if (!read_documents(&run->o, "", &run->all, &error)) {
+        check(false, "the shipped names: expected to read them, saw: %s", error.text);
+        return false;
+    }
+    shuffle(&run->all, &run->random);
+    bool ok = tokenize(&run->all, &run->tokenizer);
+    run->model.vocab_size = run->tokenizer.vocab_size;
+    ok = ok && new_model(&run->model, run->all.longest, atomic, &error);
+    if (!ok) {
+        check(false, "a model: expected memory for it, saw: %s", error.text);
+        return false;
+    }
+    init_parameters(&run->model, &run->random, o.init_std, recipe == RECIPE_LESSON);
+    return true;
+}
+
+static void end_trial(Trial *run)
+{
+    free(run->tokenizer.uchars);
+    free(run->all.docs);
+    free(run->all.text);
+    free_model(&run->model);
+}
+
+// The loss of a step, with the gradients of all parameters.
+static double forward_backward(Trial *run, uint64_t step)
+{
+    Model *model = &run->model;
+    tape_drop(&model->tape);
+    size_t n = take_document(model, &run->tokenizer, run->all.docs[step % run->all.n]);
+    double *loss = document_loss(model, model->tokens, n);
+    backward(&model->tape, loss);
+    return *loss;
+}
+
+static void update(Trial *run, uint64_t step)
+{
+    Model *model = &run->model;
+    adam(model->params, grad(&model->tape, model->params), model->m, model->v, model->num_params, step,
+         learning_rate(&run->o, step), run->o.beta1, run->o.beta2, EPS_ADAM);
+}
+
+// Compares n numbers with the file of one recipe.
+static void compare(const char *recipe, const char *kind, const double *seen, size_t n, double tolerance)
+{
+    char name[100], what[100];
+    size_t n_expected;
+    snprintf(name, sizeof name, "tests/reference/%s-names2018.%s", recipe, kind);
+    double *expected = read_numbers(name, &n_expected);
+    snprintf(what, sizeof what, "%s: %s", recipe, kind);
+    if (n != n_expected) {
+        check_size(what, n_expected, n);
+    } else if (tolerance == 0) {
+        check_same_bits(what, expected, seen, n);
+    } else {
+        check_all_near(what, expected, seen, n, tolerance);
+    }
+    free(expected);
+}
+
+static void test_reference(int recipe, const char *name)
+{
+    Trial run;
+    if (!start_run(&run, recipe, false)) {
+        return;
+    }
+    compare(name, "params-step0", run.model.params, run.model.num_params, 0);
+    double *losses = calloc(run.o.steps, sizeof *losses);
+    for (uint64_t step = 0; losses && step < run.o.steps; step++) {
+        losses[step] = forward_backward(&run, step);
+        if (step == 0) {
+            compare(name, "grads-step1", grad(&run.model.tape, run.model.params), run.model.num_params, 1e-12);
+        }
+        update(&run, step);
+    }
+    compare(name, "losses", losses, run.o.steps, 1e-12);
+    free(losses);
+    end_trial(&run);
+}
+
+// The whole model fused and atomic, side by side: every gradient of the first step, and every loss.
+static void test_both_ways(int recipe, const char *name)
+{
+    Trial fused, atomic;
+    char what[100], text[128] = "";
+    if (!start_run(&fused, recipe, false) || !start_run(&atomic, recipe, true)) {
+        return;
+    }
+    bool ok = true;
+    uint64_t steps = getenv("QUICK") ? 50 : fused.o.steps;
+    for (uint64_t step = 0; ok && step < steps; step++) {
+        double a = forward_backward(&fused, step), b = forward_backward(&atomic, step);
+        if (step == 0) {
+            snprintf(what, sizeof what, "%s, fused and atomic: gradients of step 1", name);
+            check_all_near(what, grad(&atomic.model.tape, atomic.model.params),
+                           grad(&fused.model.tape, fused.model.params), fused.model.num_params, 1e-12);
+            check(atomic.model.tape.n_lines > 20 * fused.model.tape.n_lines, "%s, atomic: a line for each + and *: %zu "
+                  "lines, fused %zu", name, atomic.model.tape.n_lines, fused.model.tape.n_lines);
+        }
+        ok = all_near(&b, &a, 1, 1e-12, text, sizeof text);
+        if (!ok) {
+            check(false, "%s, fused and atomic: loss of step %llu %s", name, (unsigned long long)step + 1, text);
+        }
+        update(&fused, step);
+        update(&atomic, step);
+    }
+    if (ok) {
+        check(true, "%s, fused and atomic: the losses of %llu steps", name, (unsigned long long)steps);
+    }
+    end_trial(&fused);
+    end_trial(&atomic);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Models of other sizes, on documents of random tokens.
+ */
+static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
+                        int activation, size_t longest, bool atomic)
+{
+    Error error = {0};
+    *run = (Trial){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
+                           .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
+                 .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
+    random_seed(&run->random, 11);
+    if (!new_model(&run->model, longest, atomic, &error)) {
+        check(false, "a small model: expected memory for it, saw: %s", error.text);
+        return false;
+    }
+    init_parameters(&run->model, &run->random, 0.4, false);
+    return true;
+}
+
+// A document that is as long as any: what the program would put into model->tokens.
+static size_t any_document(Trial *run, size_t length)
+{
+    uint32_t *tokens = calloc(length + 1, sizeof *tokens);
+    for (size_t i = 0; i < length && tokens; i++) {
+        tokens[i] = (uint32_t)random_below(&run->random, run->model.vocab_size) % (uint32_t)run->tokenizer.BOS;
+    }
+    size_t n = take_document(&run->model, &run->tokenizer, (Document){tokens, length, 1});
+    free(tokens);
+    return n;
+}
+
+static double loss_at(Trial *run, size_t n)
+{
+    tape_drop(&run->model.tape);
+    run->model.tape.recording = false;
+    double loss = *document_loss(&run->model, run->model.tokens, n);
+    run->model.tape.recording = true;
+    return loss;
+}
+
+// The derivative by a parameter as differences of losses give it, to the fourth order.
+static double difference(Trial *run, size_t n, double *p)
+{
+    const double h = 1e-4, was = *p;
+    double f[4];
+    for (int i = 0; i < 4; i++) {
+        *p = was + h * (double[]){-2, -1, 1, 2}[i];
+        f[i] = loss_at(run, n);
+    }
+    *p = was;
+    return (f[0] - f[3] + 8 * (f[2] - f[1])) / (12 * h);
+}
+
+static void test_numerically(size_t n_layer, size_t n_embd, size_t n_head, size_t vocab_size, int activation)
+{
+    Trial run;
+    char what[120];
+    double expected[16], seen[16];
+    if (!small_model(&run, n_layer, n_embd, n_head, 9, vocab_size, activation, 7, false)) {
+        return;
+    }
+    size_t n = any_document(&run, 7), wrong = 0;
+    tape_drop(&run.model.tape);
+    backward(&run.model.tape, document_loss(&run.model, run.model.tokens, n));
+    double *gradients = malloc(run.model.num_params * sizeof *gradients);
+    if (gradients) {
+        memcpy(gradients, grad(&run.model.tape, run.model.params), run.model.num_params * sizeof *gradients);
+    }
+    for (size_t i = 0; gradients && i < run.model.n_matrices; i++) {
+        Matrix *w = &run.model.state_dict[i];
+        size_t size = w->rows * w->cols, n_probes = 0;
+        for (size_t k = 0; k < 5; k++) {
+            size_t at = i == 0 && k < 3 ? run.model.tokens[k] * n_embd + k % n_embd      // of wte, rows in use
+                        : k == 4        ? size - 1
+                                        : random_below(&run.random, size + 1) % size;
+            expected[n_probes] = difference(&run, n, w->data + at);
+            seen[n_probes] = gradients[w->data - run.model.params + (ptrdiff_t)at];
+            n_probes++;
+        }
+        snprintf(what, sizeof what, "%zu layers of %zu in %zu heads, %s: numerical gradient of %s", n_layer, n_embd, n_head,
+                 activation == RELU2 ? "relu2" : "relu", w->name);
+        for (size_t k = 0; k < n_probes; k++) {
+            double scale = fmax(fabs(expected[k]), 1e-4);
+            if (!(fabs(expected[k] - seen[k]) <= 1e-6 * scale)) {
+                check(false, "%s: expected %.12g, saw %.12g", what, expected[k], seen[k]);
+                wrong++;
+            }
+        }
+    }
+    if (!wrong) {
+        check(true, "%zu layers of %zu in %zu heads, %zu tokens, %s: gradients agree with differences of losses", n_layer,
+              n_embd, n_head, vocab_size, activation == RELU2 ? "relu2" : "relu");
+    }
+    free(gradients);
+    end_trial(&run);
+}
+
+// What is at work, for when the engine finds no room and aborts.
+static char at_work[200];
+
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    printf("not ok - %s: expected room on the tape, saw an abort\n", at_work);
+    fflush(stdout);
+    _Exit(1);
+}
+
+// One step on the longest document and one sample, in the memory that was reserved.
+static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size, size_t longest,
+                   bool atomic, double *loss)
+{
+    Trial run;
+    snprintf(at_work, sizeof at_work, "%s, %zu layers of %zu in %zu heads, block %zu, %zu tokens, documents of %zu",
+             atomic ? "atomic" : "fused", n_layer, n_embd, n_head, block_size, vocab_size, longest);
+    if (!small_model(&run, n_layer, n_embd, n_head, block_size, vocab_size, RELU2, longest, atomic)) {
+        return 1;
+    }
+    Tape *tape = &run.model.tape;
+    size_t n = any_document(&run, longest);
+    double *result = document_loss(&run.model, run.model.tokens, n);
+    backward(tape, result);
+    *loss = *result;
+    double used = (double)tape->n_values / (double)tape->max_values;
+    tape_drop(tape);
+    new_cache(&run.model, block_size);
+    tape_mark(tape);
+    tape->recording = false;
+    sample(&run.model, &run.tokenizer, &run.random, 1e3, NULL, 0);
+    end_trial(&run);
+    return used;
+}
+
+static void test_room(void)
+{
+    static const size_t sizes[][3] = {{1, 1, 1}, {1, 2, 1}, {1, 3, 3}, {2, 5, 1}, {3, 4, 2}, {1, 7, 7}, {2, 6, 3},
+                                      {1, 16, 4}, {3, 12, 12}, {1, 33, 11}, {1, 65, 5}};
+    static const size_t blocks[] = {1, 2, 3, 8, 17, 40};
+    signal(SIGABRT, on_abort);
+    size_t n = 0, apart = 0;
+    double fullest = 0;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (size_t b = 0; b < sizeof blocks / sizeof blocks[0]; b++) {
+            for (size_t longest = 1; longest <= 60; longest = longest * 4 - 1) {
+                size_t vocab = longest == 3 ? 300 : 2 + b;
+                double losses[2] = {0, 0};
+                for (int atomic = 0; atomic < 2; atomic++, n++) {
+                    double used = fits(sizes[s][0], sizes[s][1], sizes[s][2], blocks[b], vocab, longest, atomic,
+                                       &losses[atomic]);
+                    fullest = used > fullest ? used : fullest;
+                }
+                apart += !(distance(losses[0], losses[1]) <= 1e-12);
+            }
+        }
+    }
+    signal(SIGABRT, SIG_DFL);
+    check(fullest <= 1, "%zu models of many sizes, fused and atomic, fit what is reserved: at most %.3f is used", n, fullest);
+    check_size("of these, fused and atomic losses that differ", 0, apart);
+}
+
+// What does not fit is an error, found before any memory is taken.
+static void test_no_room(void)
+{
+    Trial run;
+    Error error = {0};
+    static const size_t sizes[][4] = {{1, 1048576, 1, 16}, {1048576, 4096, 1, 16}, {1048576, 1048576, 1048576, 1048576}};
+    for (size_t i = 0; i < 3; i++) {
+        run = (Trial){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
+                              .block_size = sizes[i][3], .vocab_size = 27}};
+        error = (Error){0};
+        bool ok = new_model(&run.model, 1000, i == 1, &error);
+        check(!ok && error.status == FAILED && strstr(error.text, "not enough memory"),
+              "a model of %zu layers of %zu: \"%s\"", sizes[i][0], sizes[i][1], error.text);
+        free_model(&run.model);
+    }
+}
+
+int main(void)
+{
+    test_reference(RECIPE_MICROGPT, "microgpt");
+    test_reference(RECIPE_LESSON, "lesson");
+    test_both_ways(RECIPE_MICROGPT, "microgpt");
+    test_both_ways(RECIPE_LESSON, "lesson");
+    test_numerically(2, 12, 3, 27, RELU);
+    test_numerically(2, 10, 5, 31, RELU2);
+    test_numerically(2, 6, 6, 5, RELU);
+    test_numerically(2, 16, 4, 27, RELU);
+    test_numerically(2, 7, 1, 40, RELU2);
+    test_numerically(3, 1, 1, 3, RELU2);
+    test_numerically(2, 21, 3, 300, RELU);
+    test_room();
+    test_no_room();
+    return finish();
+}

@@ -1,0 +1,269 @@
+/* What surrounds a run, piece by piece, where a system would have to be slow, small or strange to show it: a step of
+ * many seconds, no /proc, no word about memory, a file that vanishes between two calls, numbers that overflow in Adam's
+ * memory.
+ */
+#define MICROGPT_NO_MAIN
+#define _XOPEN_SOURCE 700
+#include <errno.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum { NOTHING, READLINK, SYSCONF_PAGES, SYSCONF_SIZE, SETLOCALE, STAT, FSTAT } missing;    // what fails
+
+// Functions, and not conditions in the macros: where the program's branches are counted, they stay what they are.
+static ssize_t our_readlink(const char *name, char *text, size_t room)
+{
+    return missing == READLINK ? -1 : readlink(name, text, room);
+}
+
+static long our_sysconf(int what)
+{
+    bool hidden = (missing == SYSCONF_PAGES && what == _SC_PHYS_PAGES) ||
+                  (missing == SYSCONF_SIZE && what == _SC_PAGESIZE);
+    return hidden ? -1 : sysconf(what);
+}
+
+static char *our_setlocale(int category, const char *name)
+{
+    return missing == SETLOCALE && *name ? NULL : setlocale(category, name);
+}
+
+static int our_stat(const char *name, struct stat *info)
+{
+    errno = ENOENT;
+    return missing == STAT ? -1 : stat(name, info);
+}
+
+static int our_fstat(int file, struct stat *info)
+{
+    errno = EIO;
+    return missing == FSTAT ? -1 : fstat(file, info);
+}
+
+#define readlink(name, text, room) our_readlink(name, text, room)
+#define sysconf(what) our_sysconf(what)
+#define setlocale(category, name) our_setlocale(category, name)
+#define stat(name, info) our_stat(name, info)
+#define fstat(file, info) our_fstat(file, info)
+#include "../../microgpt.c"
+#include "../test.h"
+
+#define FOLDER "tests/build/run"
+
+// Texts that are put into a file: one that is longer than the buffer, and none at all.
+static void test_output(void)
+{
+    static Output out = {.file = -1};
+    put(&out, "%s", "x");
+    check(!out.error, "a short text waits");
+    put(&out, "%*s", (int)sizeof out.bytes, "");
+    check(out.error == EBADF,
+          "a text that does not fit behind another, and a file that is none: the file's error");
+    out = (Output){.file = -1};
+    put(&out, "%*s", (int)sizeof out.bytes, "");
+    check(out.error == EOVERFLOW && out.n == 0,
+          "a text that is longer than the buffer is an error");
+    out = (Output){.file = -1, .by_line = true};
+    put(&out, "%s", "");
+    check(!out.error && out.n == 0, "by line, an empty text is nothing to write");
+}
+
+// Without /proc, the program's folder is what its name says.
+static void test_folder(void)
+{
+    char folder[32];
+    static const struct { const char *name, *folder; } programs[] = {
+        {"/usr/local/bin/microgpt", "/usr/local/bin/"}, {"./microgpt", "./"}, {"microgpt", ""},
+        {"/a/name/that/is/much/longer/than/the/room", ""},
+    };
+    missing = READLINK;
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        program_folder(programs[i].name, folder, sizeof folder);
+        check(strcmp(folder, programs[i].folder) == 0, "no /proc: the folder of %s: expected %s, saw %s",
+              programs[i].name, programs[i].folder, folder);
+    }
+    missing = NOTHING;
+}
+
+// A run of a small model of one layer, before its first step.
+static Options o;
+static uint32_t letters[] = {'a', 'b'};
+static Tokenizer tokenizer = {letters, 2, 3};
+static Random random_numbers;
+static Run run;
+
+static bool start(Model *model, Error *error)
+{
+    o = recipes[RECIPE_MICROGPT];
+    o.n_embd = 4;
+    *model = sized_model(&o, 3);
+    random_seed(&random_numbers, 1);
+    bool ok = new_model(model, 2, false, error);
+    if (ok) {
+        init_parameters(model, &random_numbers, 1, false);
+    }
+    run = (Run){.o = &o, .log.file = -1, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
+    return ok;
+}
+
+static void test_memory(void)
+{
+    Model model;
+    Error error = {0};
+    missing = SYSCONF_PAGES;
+    check(start(&model, &error), "a system that does not tell how much memory it has%s", error.text);
+    free_model(&model);
+    missing = SYSCONF_SIZE;
+    check(start(&model, &error), "nor how large its pages are%s", error.text);
+    free_model(&model);
+    missing = NOTHING;
+}
+
+// A model is saved if all of its numbers are finite, those of Adam's memory, too.
+static void test_saving(void)
+{
+    Model model;
+    Error error = {0};
+    Target target = {0};
+    if (!start(&model, &error) || !find_target(&target, FOLDER "/model", &error)) {
+        check(false, "a model: expected one, saw: %s", error.text);
+        return;
+    }
+    double *numbers[] = {model.params, model.m, model.v};
+    static const char *const names[] = {"a parameter", "a mean", "a mean of squares"};
+    for (size_t i = 0; i < 3; i++) {
+        double *last = numbers[i] + model.num_params - 1, kept = *last;
+        *last = i ? INFINITY : NAN;
+        bool saved = save_model(&target, &o, &model, &tokenizer, &random_numbers, &error);
+        check(!saved && strcmp(error.text, FOLDER "/model: not saved: a parameter is no longer finite") == 0,
+              "%s that is not finite: %s", names[i], error.text);
+        check(access(FOLDER "/model", F_OK) != 0, "and no file");
+        *last = kept;
+    }
+    error = (Error){0};
+    check(save_model(&target, &o, &model, &tokenizer, &random_numbers, &error), "otherwise there is one%s", error.text);
+    free_target(&target);
+
+    target = (Target){0};
+    missing = STAT;
+    check(!find_target(&target, FOLDER "/model", &error) &&
+              strcmp(error.text, FOLDER "/model: No such file or directory") == 0,
+          "a file that vanishes while it is looked at: %s", error.text);
+    free_target(&target);
+
+    Header header = {.path = FOLDER "/model"};
+    int file = open(header.path, O_RDONLY);
+    uint64_t size = 0;
+    error = (Error){0};
+    missing = FSTAT;
+    check(read_header(file, &header, &size, &error) && size == 8 * (3 * model.num_params + N_RANDOM),
+          "a file that does not tell its size is read all the same%s", error.text);
+    missing = NOTHING;
+    close(file);
+    free(header.bytes);
+    free(header.tensors);
+    free(header.metadata);
+    free_model(&model);
+}
+
+// What is on standard error, which is a file meanwhile.
+static char seen[4096];
+
+static void see(void)
+{
+    fflush(stderr);
+    FILE *file = fopen(FOLDER "/stderr", "r");
+    size_t n = file ? fread(seen, 1, sizeof seen - 1, file) : 0;
+    seen[n] = '\0';
+    if (file) {
+        fclose(file);
+    }
+}
+
+static void test_times(void)
+{
+    static const struct { double seconds; const char *text; } times[] = {
+        {0.4, "0:00"}, {59.6, "1:00"}, {3599, "59:59"}, {3600, "1:00:00"}, {359999, "99:59:59"}, {360000, "4 days"},
+        {1e300, "11574 days"},
+    };
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char text[32];
+        time_text(times[i].seconds, text, sizeof text);
+        check(strcmp(text, times[i].text) == 0, "%g seconds: expected %s, saw %s", times[i].seconds, times[i].text,
+              text);
+    }
+}
+
+static void test_progress(void)
+{
+    Model model;
+    Error error = {0};
+    if (!start(&model, &error) || !freopen(FOLDER "/stderr", "w", stderr)) {
+        check(false, "a run: expected one, saw: %s", error.text);
+        return;
+    }
+    set_up_progress(&run);
+    run.bar = run.plain = true;
+    run.color = false;
+    add_to_curve(&run, 0, 2);
+    run.began = seconds() - 100;
+    run.last_draw = run.began;
+    look_at_clock(&run, 1);
+    see();
+    check(strstr(seen, "1/1000  loss 2.00  0.0 steps/s  27:45:00 left") != NULL, "a step of 100 seconds is drawn");
+    look_at_clock(&run, 2);
+    see();
+    check(strstr(seen, "2/1000") == NULL, "the next one, which comes at once, is not");
+    draw_bar(&run, 5, run.began + 2);
+    see();
+    check(strstr(seen, "  2.5 steps/s  6:38 left") != NULL, "slow steps are counted with a decimal");
+
+    for (uint64_t step = 1; step < 1000; step++) {
+        add_to_curve(&run, step, 2);
+    }
+    draw_curve(&run, 23.4);
+    see();
+    check(strstr(seen, "loss over 1000 steps, in 23 s\n") != NULL, "a long run took whole seconds");
+
+    // Where standard output is closed, or a socket, there is no bar.
+    int out = dup(STDOUT_FILENO), ends[2];
+    fflush(stdout);
+    missing = FSTAT;
+    set_up_progress(&run);
+    missing = NOTHING;
+    check(!run.bar, "standard output that tells nothing of itself: no bar");
+    if (out >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) {
+        dup2(ends[0], STDOUT_FILENO);
+        run.bar = true;
+        set_up_progress(&run);
+        dup2(out, STDOUT_FILENO);
+        check(!run.bar, "standard output into a socket: no bar");
+    }
+    free_model(&model);
+}
+
+static void test_screen(void)
+{
+    missing = SETLOCALE;
+    check(screen_of_output().width > 0, "a C library without C.UTF-8: there is a screen all the same");
+    missing = NOTHING;
+}
+
+int main(void)
+{
+    if (system("rm -rf " FOLDER " && mkdir -p " FOLDER) != 0) {
+        check(false, "a folder for files: expected to make it, saw a failure");
+        return finish();
+    }
+    test_output();
+    test_folder();
+    test_memory();
+    test_saving();
+    test_times();
+    test_progress();
+    test_screen();
+    return finish();
+}

@@ -1,0 +1,35 @@
+# Other sizes, seeds, options and texts: the runs of tests/reference/figures/cases, to the byte.
+. tests/lib.sh
+
+n=0
+while IFS='|' read -r name data options; do
+    name=${name% } data=${data# } data=${data% }
+    case $name in '#'* | '') continue ;; esac
+    # shellcheck disable=SC2086
+    prints "$name" "tests/reference/figures/$name.stdout" --data "$data" $options
+    n=$((n + 1))
+done <tests/reference/figures/cases
+same "figures without a run in cases" "$(find tests/reference/figures -name '*.stdout' | wc -l | tr -d ' ')" "$n"
+
+# The same text in another form is the same run.
+run='--n-embd 8 --n-head 2 --steps 20'
+# shellcheck disable=SC2086
+for data in crlf cr; do
+    tr -d '\r' <tests/reference/figures/crlf.txt >"$T/lf.txt"
+    microgpt --data "$T/lf.txt" $run >"$T/lf" 2>&1
+    prints "$data: as with line feeds" "$T/lf" --data tests/reference/figures/$data.txt $run
+    microgpt --data - $run <tests/reference/figures/$data.txt >"$T/stdin" 2>&1
+    same_file "$data on standard input" "$T/lf" "$T/stdin"
+done
+
+# The locale has no part in it.
+(
+    LC_ALL=de_DE.UTF-8
+    microgpt --data tests/reference/figures/accents.txt --n-embd 8 --n-head 2 --steps 30
+) >"$T/locale" 2>&1
+same_file "in another locale" tests/reference/figures/accents.stdout "$T/locale"
+
+# A vocabulary of a thousand characters, in a long line.
+awk 'BEGIN { for (i = 0; i < 1000; i++) printf "%c%c%c", 228 + int(i / 4096), 128 + int(i / 64) % 64, 128 + i % 64; print "" }' >"$T/thousand.txt"
+same "a thousand different characters" "vocab size: 1001" "$(microgpt --data "$T/thousand.txt" --steps 2 --samples 2 2>&1 | sed -n 2p)"
+finish

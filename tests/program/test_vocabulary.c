@@ -1,0 +1,35 @@
+/* The largest vocabulary: every character there is, in one text. */
+#define MICROGPT_NO_MAIN
+#include "../../microgpt.c"
+#include "../test.h"
+
+int main(void)
+{
+    enum { MOST = 0x110000 };
+    unsigned char *text = malloc(4 * (size_t)MOST);
+    Documents all = {0};
+    Tokenizer tokenizer = {0};
+    Error error = {0};
+    size_t n = 0;
+    for (uint32_t code = 1; text && code < MOST; code++) {
+        bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        if (!surrogate && code != '\n' && code != '\r') {
+            n += encode_utf8(code, (char *)text + n);
+        }
+    }
+    bool ok = text && split_documents(text, n, &all, &error, "all characters") && tokenize(&all, &tokenizer);
+    check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ", error.text);
+    check_size("each is in the vocabulary, and the mark beside", all.longest + 1, tokenizer.vocab_size);
+    check(tokenizer.vocab_size > 1112000, "the vocabulary has %zu tokens: expected more than 1112000",
+          tokenizer.vocab_size);
+    size_t in_order = 1;
+    for (size_t i = 1; i < tokenizer.BOS; i++) {
+        in_order += tokenizer.uchars[i - 1] < tokenizer.uchars[i];
+    }
+    check_size("in the order of code points", tokenizer.BOS, in_order);
+    free(tokenizer.uchars);
+    free(all.docs);
+    free(all.text);
+    free(text);
+    return finish();
+}
