@@ -16,13 +16,13 @@ The list of the commands that show the model.
 end
 
 define begin
-  tbreak train_step
+  tbreak document_loss
   run
   echo \n
   views
 end
 document begin
-Run the program to the first line of the first training step, and list the commands.
+Run the program to the first training step, where its document's loss begins, and list the commands.
 end
 
 define doc
@@ -164,7 +164,7 @@ define moves
   if $argc < 3
     help moves
   else
-    call show_adam("$arg0", $arg1, $arg2, step, lr, beta1, beta2, eps)
+    call show_adam("$arg0", $arg1, $arg2, lr, beta1, beta2)
   end
 end
 document moves
@@ -311,4 +311,4 @@ end
 
 # What `step` does not enter: what makes room, writes a line on the tape or takes notes, and teaches nothing by itself.
 # Last in this file, because a gdb older than 10 has no pipe, which keeps its answer from the screen.
-pipe -d @ skip -rfu ^(note|made|note_position|grad|v_new|v_value|record|largest)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(note|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|write_line)$ @ cat >/dev/null

@@ -12,10 +12,12 @@ typedef struct {
     int line;                          // of the source
     size_t pos_id, li, h;              // NOWHERE: it is in no such loop
     size_t n_lines, n_values;          // of the tape, before it
+    size_t n_leaves;                   // how many leaves it makes: 0 if it is no leaf
+    double *result;                    // NULL: it is still at work
 } Note;
 
-// Before an operation, after it, and before gpt().
-static void note(const Tape *tape, const char *function, int line, size_t pos_id, size_t li, size_t h);
+// Before an operation, after it, and before gpt(). A note is of the line that called it, not of the lines inside it.
+static void note(const Tape *tape, const char *operation, Note noted);
 static double *made(double *result);
 static void note_position(const Tape *tape, size_t pos_id);
 
@@ -27,29 +29,34 @@ static const size_t pos_id = NOWHERE, li = NOWHERE, h = NOWHERE;
 #endif
 
 // A macro that is named like an operation puts the two around it.
-#define NOTED(tape, call) made((note(tape, __func__, __LINE__, pos_id, li, h), call))
-#define v_new(tape, ...) NOTED(tape, v_new(tape, __VA_ARGS__))
-#define v_value(tape, ...) NOTED(tape, v_value(tape, __VA_ARGS__))
-#define v_add(tape, ...) NOTED(tape, v_add(tape, __VA_ARGS__))
-#define v_mul(tape, ...) NOTED(tape, v_mul(tape, __VA_ARGS__))
-#define v_pow(tape, ...) NOTED(tape, v_pow(tape, __VA_ARGS__))
-#define v_log(tape, ...) NOTED(tape, v_log(tape, __VA_ARGS__))
-#define v_exp(tape, ...) NOTED(tape, v_exp(tape, __VA_ARGS__))
-#define v_relu(tape, ...) NOTED(tape, v_relu(tape, __VA_ARGS__))
-#define v_plus(tape, ...) NOTED(tape, v_plus(tape, __VA_ARGS__))
-#define v_times(tape, ...) NOTED(tape, v_times(tape, __VA_ARGS__))
-#define v_neg(tape, ...) NOTED(tape, v_neg(tape, __VA_ARGS__))
-#define v_sub(tape, ...) NOTED(tape, v_sub(tape, __VA_ARGS__))
-#define v_div(tape, ...) NOTED(tape, v_div(tape, __VA_ARGS__))
-#define v_scale(tape, ...) NOTED(tape, v_scale(tape, __VA_ARGS__))
-#define v_sum(tape, ...) NOTED(tape, v_sum(tape, __VA_ARGS__))
-#define v_dot(tape, ...) NOTED(tape, v_dot(tape, __VA_ARGS__))
-#define v_dots(tape, ...) NOTED(tape, v_dots(tape, __VA_ARGS__))
-#define v_weighted_sum(tape, ...) NOTED(tape, v_weighted_sum(tape, __VA_ARGS__))
-#define v_linear(tape, ...) NOTED(tape, v_linear(tape, __VA_ARGS__))
+#define NOTED(tape, operation, leaves, call) made((note(tape, #operation, (Note){ \
+    __func__, __LINE__, pos_id, li, h, (tape)->n_lines, (tape)->n_values, leaves, NULL}), call))
+#define ag_vector(tape, n) NOTED(tape, ag_vector, n, ag_vector(tape, n))
+#define ag_scalar(tape, data) NOTED(tape, ag_scalar, 1, ag_scalar(tape, data))
+#define ag_add(tape, ...) NOTED(tape, ag_add, 0, ag_add(tape, __VA_ARGS__))
+#define ag_mul(tape, ...) NOTED(tape, ag_mul, 0, ag_mul(tape, __VA_ARGS__))
+#define ag_pow(tape, ...) NOTED(tape, ag_pow, 0, ag_pow(tape, __VA_ARGS__))
+#define ag_log(tape, ...) NOTED(tape, ag_log, 0, ag_log(tape, __VA_ARGS__))
+#define ag_exp(tape, ...) NOTED(tape, ag_exp, 0, ag_exp(tape, __VA_ARGS__))
+#define ag_relu(tape, ...) NOTED(tape, ag_relu, 0, ag_relu(tape, __VA_ARGS__))
+#define ag_add_const(tape, ...) NOTED(tape, ag_add_const, 0, ag_add_const(tape, __VA_ARGS__))
+#define ag_mul_const(tape, ...) NOTED(tape, ag_mul_const, 0, ag_mul_const(tape, __VA_ARGS__))
+#define ag_copy(tape, ...) NOTED(tape, ag_copy, 0, ag_copy(tape, __VA_ARGS__))
+#define ag_neg(tape, ...) NOTED(tape, ag_neg, 0, ag_neg(tape, __VA_ARGS__))
+#define ag_sub(tape, ...) NOTED(tape, ag_sub, 0, ag_sub(tape, __VA_ARGS__))
+#define ag_div(tape, ...) NOTED(tape, ag_div, 0, ag_div(tape, __VA_ARGS__))
+#define ag_mul_scalar(tape, ...) NOTED(tape, ag_mul_scalar, 0, ag_mul_scalar(tape, __VA_ARGS__))
+#define ag_sum(tape, ...) NOTED(tape, ag_sum, 0, ag_sum(tape, __VA_ARGS__))
+#define ag_dot(tape, ...) NOTED(tape, ag_dot, 0, ag_dot(tape, __VA_ARGS__))
+#define ag_row_dots(tape, ...) NOTED(tape, ag_row_dots, 0, ag_row_dots(tape, __VA_ARGS__))
+#define ag_weighted_sum(tape, ...) NOTED(tape, ag_weighted_sum, 0, ag_weighted_sum(tape, __VA_ARGS__))
+#define ag_linear(tape, ...) NOTED(tape, ag_linear, 0, ag_linear(tape, __VA_ARGS__))
+#define ag_softmax(tape, ...) NOTED(tape, ag_softmax, 0, ag_softmax(tape, __VA_ARGS__))
+#define ag_rmsnorm(tape, ...) NOTED(tape, ag_rmsnorm, 0, ag_rmsnorm(tape, __VA_ARGS__))
 
 // The same for those that microgpt.c defines itself. Their first argument is tape, or model, where they are called; where
 // they are defined it begins with the word Tape, or Model, and all stays as it is.
+#define linear_into(tape, ...) IS_##tape, linear_into, (tape, __VA_ARGS__))
 #define linear(tape, ...) IS_##tape, linear, (tape, __VA_ARGS__))
 #define softmax(tape, ...) IS_##tape, softmax, (tape, __VA_ARGS__))
 #define rmsnorm(tape, ...) IS_##tape, rmsnorm, (tape, __VA_ARGS__))
@@ -58,6 +65,6 @@ static const size_t pos_id = NOWHERE, li = NOWHERE, h = NOWHERE;
 #define IS_Tape DEFINED(0
 #define IS_model GPT_CALLED(0
 #define IS_Model DEFINED(0
-#define CALLED(no, function, arguments) NOTED(tape, function arguments)
+#define CALLED(no, function, arguments) NOTED(tape, function, 0, function arguments)
 #define DEFINED(no, function, arguments) function arguments
 #define GPT_CALLED(no, function, arguments) (note_position(&model->tape, pos_id), function arguments)

@@ -121,7 +121,7 @@ define whole
 end
 
 define stop_1
-  reach train_step "tape = " step==0
+  reach train_step "document_loss(" step==0
   echo A training step begins. Its document is one name, a row of characters, and\n
   echo every character has a number: its token. The token BOS marks both its ends.\n
   echo From each token, and those before it, the model is to say which comes next.\n\n
@@ -209,7 +209,7 @@ define stop_8
 end
 
 define stop_9
-  reach gpt "v_weighted_sum(" pos_id==3&&h==1
+  reach gpt "head_out = " pos_id==3&&h==1
   echo Head output. The values of all positions are mixed, each by its weight. What\n
   echo the head has looked at most is most of what it says.\n\n
   quietly next
@@ -221,9 +221,10 @@ define more_9
 end
 
 define stop_10
-  reach gpt "layer->attn_wo" pos_id==3
-  echo Concatenation. All heads have spoken, and their outputs are in one row, x_attn,\n
-  echo head after head.\n\n
+  reach gpt "ag_copy(" pos_id==3&&h==1
+  echo Concatenation. The head's output goes to its place in x_attn, a row with room\n
+  echo for the outputs of all heads. Here they are once the last head is done.\n\n
+  run_to gpt "layer->attn_wo" pos_id==3
   lands 1
   row x_attn
 end
@@ -349,10 +350,10 @@ define stop_18
     set $trained = $trained + 200
     eval "quietly tbreak train_step if step == %d", $trained
     quietly continue
-    printf "  step %d of %d\n", $trained, o->steps
+    printf "  step %d of %d\n", $trained, config->steps
   end
   quietly enable
-  reach sample "random_choice(" pos_id==0
+  reach sample "probs = " pos_id==0
   echo Sampling. The trained model starts from BOS alone. Its logits are divided by\n
   echo the temperature, softmax makes probabilities of them, and one token is drawn;\n
   echo it is the next input. So a name grows until BOS is drawn.\n\n
@@ -361,12 +362,12 @@ define stop_18
   set $more = 1
 end
 define more_18
-  run_to sample "random_choice(" pos_id==3
+  run_to sample "probs = " pos_id==3
   echo Three characters later:\n\n
   quietly next
   attn 0
   top5
-  run_to sample "return length" length>0
+  run_to sample "return true" *length>0
   echo \nAnd the name:\n\n
   doc
   leave

@@ -5,6 +5,7 @@
  *
  * Where a view takes a position, LATEST is the one that gpt() was called for last.
  */
+#undef linear_into
 #undef linear
 #undef softmax
 #undef rmsnorm
@@ -147,33 +148,67 @@ static const char *identifier(const char *text, size_t *length)
     return *length ? text : NULL;
 }
 
-// The name of what a line of the source makes, and what is said of it. It is what the line's comment begins with, before
-// a colon (and after the number of the lesson's line), or else what the line assigns to. False if it has none.
-static bool name_in_source(int line, char name[40], const char **meaning)
+// Whether a line of the source is a comment and nothing else.
+static bool is_comment(int line)
 {
-    const char *text = source_line(line), *comment = strstr(text, "// "), *given = NULL;
-    size_t length = 0;
-    *meaning = "";
+    return strncmp(source_line(line), "// ", 3) == 0;
+}
+
+// Whether a statement can begin after a line: it ends one, or is empty, or a comment.
+static bool ends_statement(int line)
+{
+    const char *text = source_line(line), *comment = strstr(text, "// ");
+    size_t n = comment ? (size_t)(comment - text) : strlen(text);
+    while (n > 0 && text[n - 1] == ' ') {
+        n--;
+    }
+    return n == 0 || strchr(";{}", text[n - 1]);
+}
+
+// Where the statement begins that a line is a part of.
+static int statement_start(int line)
+{
+    while (line > 1 && !ends_statement(line - 1)) {
+        line--;
+    }
+    return line;
+}
+
+// The comment on a statement, beside its first line or above it, without the number of the lesson's line; NULL if there
+// is none.
+static const char *comment_on(int line)
+{
+    const char *comment = strstr(source_line(line), "// ");
+    comment = !comment && is_comment(line - 1) ? source_line(line - 1) : comment;
     if (comment) {
         comment += 3;
         size_t digits = strspn(comment, "0123456789");
         comment += digits && comment[digits] == ':' ? digits + 2 : 0;
-        *meaning = comment;
-        given = identifier(comment, &length);
-        if (given && given[length] == ':') {
-            *meaning = comment + length + 1 + strspn(comment + length + 1, " ");
-        } else {
-            given = NULL;
-        }
     }
-    const char *equals = strstr(text, " = ");
-    if (!given && equals) {
+    return comment;
+}
+
+// The name of what a statement makes, and what is said of it. It is what its comment begins with, before a colon; or else
+// what it assigns to; or else, where it assigns nothing, what it names after the tape. False if it has none.
+static bool name_in_source(int line, char name[40], const char **meaning)
+{
+    line = statement_start(line);
+    const char *text = source_line(line), *comment = comment_on(line), *given = NULL;
+    const char *equals = strstr(text, " = "), *into = equals ? NULL : strstr(text, "(tape, ");
+    size_t length = 0;
+    *meaning = comment ? comment : "";
+    if (comment && identifier(comment, &length) && comment[length] == ':') {
+        given = comment;
+        *meaning = comment + length + 1 + strspn(comment + length + 1, " ");
+    } else if (equals) {
         const char *start = equals;
-        while (start > text && (start[-1] == '_' || (start[-1] >= '0' && start[-1] <= '9') ||
-                                (start[-1] >= 'a' && start[-1] <= 'z') || (start[-1] >= 'A' && start[-1] <= 'Z'))) {
+        while (start > text && start[-1] != ' ' && start[-1] != '*') {
             start--;
         }
-        given = identifier(start, &length);
+        given = identifier(start, &length) && start + length == equals ? start : NULL;
+    } else if (into && strncmp(text, "return", 6) != 0) {
+        given = identifier(into + 7, &length);
+        given = given && given[length] == ',' ? given : NULL;
     }
     if (given) {
         snprintf(name, 40, "%.*s", (int)length, given);
@@ -187,7 +222,8 @@ static bool name_in_source(int line, char name[40], const char **meaning)
 static struct {
     Note *all;
     size_t n, room;
-    size_t open;                           // operations that have begun and not ended
+    struct { const char *operation; size_t note; } open[8];    // operations that have begun and not ended, and their notes
+    size_t n_open;
     size_t pos_id, pos_lines;              // what gpt() was called for last, and how long the tape was then
 } notes = {.pos_id = NOWHERE};
 
@@ -201,24 +237,39 @@ static void *more_room(void *all, size_t *room, size_t size)
     return all;
 }
 
-// Operations that are called by operations leave none.
-static void note(const Tape *tape, const char *function, int line, size_t pos, size_t layer, size_t head)
+// The tape has been dropped since the last note.
+static bool notes_are_old(const Tape *tape)
 {
-    if (notes.open++ > 0) {
-        return;
+    const Note *last = notes.n > 0 ? &notes.all[notes.n - 1] : NULL;
+    return last && (tape->n_lines < last->n_lines || tape->n_values < last->n_values);
+}
+
+static void note(const Tape *tape, const char *operation, Note noted)
+{
+    bool inside = tape->counting;          // a part of an operation that has its note
+    for (size_t i = 0; i < notes.n_open; i++) {
+        inside = inside || strcmp(notes.open[i].operation, noted.function) == 0;
     }
-    if (tape->n_lines == tape->first_line) {                   // it has been dropped, and all begins anew
-        notes.n = 0;
-    }
+    notes.n = notes_are_old(tape) && !inside ? 0 : notes.n;
     if (notes.n == notes.room) {
         notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
     }
-    notes.all[notes.n++] = (Note){function, line, pos, layer, head, tape->n_lines, tape->n_values};
+    if (notes.n_open == sizeof notes.open / sizeof notes.open[0]) {
+        abort();
+    }
+    notes.open[notes.n_open].operation = operation;
+    notes.open[notes.n_open++].note = inside ? NOWHERE : notes.n;
+    if (!inside) {
+        notes.all[notes.n++] = noted;
+    }
 }
 
 static double *made(double *result)
 {
-    notes.open--;
+    size_t i = notes.open[--notes.n_open].note;
+    if (i < notes.n) {
+        notes.all[i].result = result;
+    }
     return result;
 }
 
@@ -261,15 +312,10 @@ static int number_or_none(size_t number)
     return number == NOWHERE ? NONE : (int)number;
 }
 
-// What a span of the tape made: those results that the span itself has not used up. A span without lines made leaves.
-static void find_results(Place *place, size_t first_value, size_t end_value)
+// What a span of the tape made: those results that the span itself has not used up.
+static void find_results(Place *place)
 {
     double *data = watched.model->tape.data;
-    if (place->from == place->to) {
-        place->at = data + first_value;
-        place->n = end_value - first_value;
-        return;
-    }
     for (const Line *l = place->from; l < place->to; l++) {
         places.used[l->out - data] = 0;
     }
@@ -289,7 +335,8 @@ static void find_results(Place *place, size_t first_value, size_t end_value)
 static bool sampling(void)
 {
     const Tape *tape = &watched.model->tape;
-    return watched.model->keys[0] && watched.model->keys[0] < tape->data + tape->first_value;
+    double *cache = watched.model->keys[0];
+    return cache && cache >= tape->data && cache < tape->data + tape->first_value;
 }
 
 // Finds every vector that there is. False, with a word to the learner, where there is no model yet.
@@ -301,6 +348,10 @@ static bool survey(void)
     }
     Model *model = watched.model;
     Tape *tape = &model->tape;
+    if (!tape->atomic) {
+        print("This command works with whole vectors: see the views in training and in sampling.\n");
+        return false;
+    }
     int last = latest_position();
     if (places.used_room < tape->max_values) {
         places.used_room = tape->max_values;
@@ -319,15 +370,21 @@ static bool survey(void)
             add_place((Place){"v", "", 0, layer, NONE, t, model->values[layer] + at, model->n_embd, NULL, NULL});
         }
     }
-    for (size_t i = 0; tape->n_lines > tape->first_line && i < notes.n; i++) {
+    for (size_t i = 0; !notes_are_old(tape) && i < notes.n; i++) {
         const Note *noted = &notes.all[i], *next = i + 1 < notes.n ? noted + 1 : NULL;
         Place place = {.line = noted->line, .layer = number_or_none(noted->li), .head = number_or_none(noted->h),
                        .position = number_or_none(noted->pos_id), .from = tape->lines + noted->n_lines,
                        .to = tape->lines + (next ? next->n_lines : tape->n_lines)};
-        if ((!next && notes.open > 0) || !name_in_source(noted->line, place.name, &place.meaning)) {
+        if (!noted->result || !name_in_source(noted->line, place.name, &place.meaning)) {
             continue;                                          // at work, or not named
         }
-        find_results(&place, noted->n_values, next ? next->n_values : tape->n_values);
+        if (noted->n_leaves > 0) {
+            place.at = noted->result;
+            place.n = noted->n_leaves;
+            place.to = place.from;
+        } else {
+            find_results(&place);
+        }
         if (place.n > 0) {
             add_place(place);
         }
@@ -931,10 +988,14 @@ void show_landing(int head, int position)
         print(h == (size_t)head ? " *[%zu..%zu]*" : " [%zu..%zu]", h * head_dim, (h + 1) * head_dim - 1);
     }
     print("\n");
-    for (size_t i = 0; i < out->n; i++) {
-        print("  head %d: head_out[%zu] is x_attn[%zu]", head, i, (size_t)head * head_dim + i);
-        data_and_grad(out->at + i, known);
-        print("\n");
+    const Tape *tape = &watched.model->tape;
+    for (const Line *l = out->to; l < tape->lines + tape->n_lines && l->op == OP_COPY; l++) {
+        const Place *row = place_of(l->out);
+        if (row && l->a >= out->at && l->a < out->at + out->n) {
+            print("  head %d: head_out[%td] -> %s[%td]", head, l->a - out->at, row->name, l->out - row->at);
+            data_and_grad(l->out, known);
+            print("\n");
+        }
     }
 }
 
@@ -1020,14 +1081,16 @@ void show_parameter(const char *name, int row, int column)
     print("\n");
 }
 
-// How Adam is about to move one parameter: to be asked where adam() begins, with its arguments.
-void show_adam(const char *name, int row, int column, size_t step, double lr, double beta1, double beta2, double eps)
+// How Adam is about to move one parameter: to be asked where adam() begins, with its arguments. Its eps is not an
+// argument, and not set there yet.
+void show_adam(const char *name, int row, int column, double lr, double beta1, double beta2)
 {
     double *p = survey() ? find_parameter(name, row, column) : NULL;
     if (!p) {
         return;
     }
-    size_t k = (size_t)(p - watched.model->params);
+    size_t k = (size_t)(p - watched.model->params), step = watched.model->steps_done;
+    double eps = 1e-8;
     double g = *grad(&watched.model->tape, p), m = watched.model->m[k], v = watched.model->v[k];
     double new_m = beta1 * m + (1 - beta1) * g, new_v = beta2 * v + (1 - beta2) * g * g;
     double m_hat = new_m / (1 - pow(beta1, (double)step + 1)), v_hat = new_v / (1 - pow(beta2, (double)step + 1));
@@ -1056,7 +1119,7 @@ static double local_derivative(const Line *l, bool second)
     case OP_LOG: return 1 / *l->a;
     case OP_EXP: return *l->out;
     case OP_RELU: return *l->a > 0 ? 1 : 0;
-    case OP_TIMES: return l->c;
+    case OP_MUL_CONST: return l->c;
     default: return 1;
     }
 }
@@ -1071,9 +1134,10 @@ static void print_line(const Line *l)
     case OP_LOG: print("log %s", a); break;
     case OP_EXP: print("e ^ %s", a); break;
     case OP_RELU: print("relu %s", a); break;
-    case OP_PLUS: print("%s + %g", a, l->c); break;
-    case OP_TIMES: print("%s * %g", a, l->c); break;
-    default: print("%s %s", op_names[l->op], a); break;
+    case OP_COPY: print("copy of %s", a); break;
+    case OP_ADD_CONST: print("%s + %g", a, l->c); break;
+    case OP_MUL_CONST: print("%s * %g", a, l->c); break;
+    default: print("%s %s", operations[l->op].name, a); break;
     }
 }
 
@@ -1158,7 +1222,7 @@ void show_users_at(double *value)
 static void print_sum(const Line *l)
 {
     size_t n = 1;
-    l = l->op == OP_TIMES && !has_name(l->a) && maker(l->a) ? maker(l->a) : l;
+    l = l->op == OP_MUL_CONST && !has_name(l->a) && maker(l->a) ? maker(l->a) : l;
     const Line *first = l;
     for (; first && first->op == OP_ADD && (first == l || !has_name(first->out)); n++) {
         first = maker(first->a);
@@ -1209,7 +1273,7 @@ void show_value(double *value)
     } else {
         print("  made by line %td of the tape: ", l - watched.model->tape.lines);
         print_line(l);
-        print(" (%s)\n", op_names[l->op]);
+        print(" (%s)\n", operations[l->op].name);
         for (int second = 0; second < 2 && (second ? l->b : l->a); second++) {
             double *operand = second ? l->b : l->a;
             print("    operand %s = %.*g, local derivative %.*g\n", value_name(operand), watched.digits, *operand,
@@ -1249,10 +1313,10 @@ void show_tape(void)
     }
     for (size_t op = 0; op < N_OPS; op++) {
         if (counts[op]) {
-            print("  %-8s %8zu\n", op_names[op], counts[op]);
+            print("  %-10s %8zu\n", operations[op].name, counts[op]);
         }
     }
-    print("  %-8s %8zu lines, from %d position%s\n", "all", tape->n_lines, latest_position() + 1,
+    print("  %-10s %8zu lines, from %d position%s\n", "all", tape->n_lines, latest_position() + 1,
           latest_position() == 0 ? "" : "s");
 }
 
@@ -1329,15 +1393,22 @@ void show_gain(void)
     watched.gained = now;
 }
 
-// A line of the source for the walk: where it is, the code, and what its comment says.
+// A statement of the source for the walk: where it is, the code, and what its comment says.
 void show_source(const char *function, int line)
 {
-    const char *text = source_line(line), *comment = strstr(text, "// ");
-    int length = (int)(comment ? (size_t)(comment - text) : strlen(text));
-    while (length > 0 && text[length - 1] == ' ') {
-        length--;
+    const char *comment = is_comment(line - 1) && !strstr(source_line(line), "// ") ? source_line(line - 1) : NULL;
+    print("microgpt.c:%d, in %s()\n   ", line, function);
+    for (bool more = true; more && line < source.n; line++) {
+        const char *text = source_line(line), *beside = strstr(text, "// ");
+        int length = (int)(beside ? (size_t)(beside - text) : strlen(text));
+        while (length > 0 && text[length - 1] == ' ') {
+            length--;
+        }
+        print(" %.*s", length, text);
+        comment = beside ? beside : comment;
+        more = !ends_statement(line);
     }
-    print("microgpt.c:%d, in %s()\n    %.*s\n", line, function, length, text);
+    print("\n");
     if (comment) {
         print("    %s\n", comment);
     }
