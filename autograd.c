@@ -111,9 +111,12 @@ static inline void write_line(Tape *t, Line line)
 // An atom on n neighbours: one line, or n lines where every one is to be seen.
 static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    size_t step = t->atomic ? 1 : n;
-    for (size_t i = 0; i < n; i += step) {
-        write_line(t, (Line){.op = op, .n = (uint32_t)step, .out = out + i, .a = a + i, .b = b ? b + i : NULL, .c = c});
+    if (fused(t)) {
+        write_line(t, (Line){.op = op, .n = (uint32_t)n, .out = out, .a = a, .b = b, .c = c});
+        return out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        write_line(t, (Line){.op = op, .n = 1, .out = out + i, .a = a + i, .b = b ? b + i : NULL, .c = c});
     }
     return out;
 }

@@ -23,19 +23,16 @@ typedef struct Work Work;       // all that a run works with
 typedef struct Run Run;         // what goes on beside the training
 
 static void say(const char *format, ...);             // printf
-static bool all_finite(const double *a, size_t n);
-static bool not_finite(Error *error, const char *what);  // always false
-
+static bool finite_scores(const double *scores, size_t n, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n); // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t likeliest(const double *p, size_t n);
-
 static bool read_documents(Work *w, Error *error);
 static bool read_checkpoint(Work *w, Error *error);
 static bool encode_documents(Work *w, size_t n, Error *error);
-static bool start_model(Work *w, Error *error);
+static bool new_parameters(Work *w, Error *error);
 static bool begin_training(Work *w, Error *error);
 static bool after_step(Run *run, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
@@ -99,10 +96,12 @@ typedef struct {
 // The characters that occur in the documents, each once, in order.
 static void find_characters(Tokenizer *tokenizer, const Documents *all)
 {
+    uint32_t last = 0;
     for (size_t i = 0; i < all->n_text; i++) {
         tokenizer->token_of[all->text[i]] = 1;
+        last = all->text[i] > last ? all->text[i] : last;
     }
-    for (uint32_t code = 0; code < N_CODES; code++) {
+    for (uint32_t code = 0; code <= last; code++) {
         if (tokenizer->token_of[code]) {
             tokenizer->uchars[tokenizer->BOS++] = code;
             tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
@@ -153,10 +152,9 @@ static Matrix *matrix(Model *model, const char *prefix, const char *name,
                       size_t nout, size_t nin)
 {
     Matrix *w = &model->state_dict[model->n_matrices++];
+    double *data = model->params + model->num_params;
+    *w = (Matrix){.rows = nout, .cols = nin, .data = data};
     snprintf(w->name, sizeof w->name, "%s%s", prefix, name);
-    w->rows = nout;
-    w->cols = nin;
-    w->data = model->params + model->num_params;
     model->num_params += nout * nin;
     return w;
 }
@@ -201,7 +199,6 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
  * positions before, to a score for every token that may come next. Where
  * the tape is fused, one line of it stands in for a whole definition.
  */
-
 // linear: each output is the dot product of the input with one row of w.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
@@ -323,7 +320,6 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
  * surprised the model is by each next token, on average; backward finds how
  * every parameter changes it; Adam moves them all a little the other way.
  */
-
 // BOS, the document, BOS: into model->tokens, cut to what fits the block.
 // Returns how many there are to predict.
 static size_t take_document(Model *model, const Document *doc)
@@ -406,6 +402,7 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
+// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
@@ -435,7 +432,6 @@ static bool train(Work *w, Error *error)
  * until BOS is drawn or the block is full. A temperature below 1 makes the
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
-
 // One sample, which begins with the prompt, into model->tokens. The cache
 // was made before the mark, so tape_drop() leaves it alone.
 static bool sample(Work *w, size_t *length, Error *error)
@@ -451,13 +447,13 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!all_finite(scores, vocab_size)) {
-            return not_finite(error, "the scores");
+        if (!finite_scores(scores, vocab_size, error)) {
+            return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
-        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id]
-                 : temperature > 0 ? random_choice(w->rng, probs, vocab_size)
-                 : likeliest(probs, vocab_size);
+        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
+                   temperature <= 0 ? likeliest(probs, vocab_size) :
+                   random_choice(w->rng, probs, vocab_size);
         if (token_id == BOS) {
             break;
         }
@@ -468,13 +464,12 @@ static bool sample(Work *w, size_t *length, Error *error)
 
 static bool infer(Work *w, Error *error)
 {
-    size_t length;
+    size_t n;
     tape_drop(&w->model.tape);
     new_cache(&w->model, w->model.block_size);
     tape_mark(&w->model.tape);            // all samples use the same cache
     for (uint64_t i = 0; i < w->config->samples; i++) {
-        if (!sample(w, &length, error) ||
-            !after_sample(w, i, length, error)) {
+        if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
             return false;
         }
     }
@@ -493,15 +488,12 @@ static bool microgpt(Work *w, Error *error)
     shuffle(&w->docs, w->rng);
     if (!w->resumed) {
         find_characters(&w->tokenizer, &w->docs);
-    }
-    if (!encode_documents(w, w->docs.n, error) ||
-        (!w->resumed && !start_model(w, error))) {
-        return false;
-    }
-    if (!w->resumed) {
+        if (!new_parameters(w, error)) {
+            return false;
+        }
         init_parameters(&w->model, w->rng, w->config);
     }
-    if (!begin_training(w, error)) {
+    if (!encode_documents(w, w->docs.n, error) || !begin_training(w, error)) {
         return false;
     }
     say("num docs: %zu\n", w->docs.n);
@@ -666,9 +658,9 @@ static bool all_finite(const double *a, size_t n)
     return true;
 }
 
-static bool not_finite(Error *error, const char *what)
+static bool finite_scores(const double *scores, size_t n, Error *error)
 {
-    return fail(error, FAILED, "%s are not finite; a smaller --lr may help", what);
+    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
 }
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
@@ -3064,7 +3056,7 @@ static bool encode_documents(Work *w, size_t n, Error *error)
     return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
 }
 
-static bool start_model(Work *w, Error *error)
+static bool new_parameters(Work *w, Error *error)
 {
     w->model = sized_model(w->config, w->tokenizer.vocab_size);
     return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
