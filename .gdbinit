@@ -16,7 +16,7 @@ The list of the commands that show the model.
 end
 
 define begin
-  tbreak document_loss
+  tbreak document_loss if !model->tape.counting
   run
   echo \n
   views
@@ -309,6 +309,34 @@ so that next and step can be undone: reverse-next, reverse-step. `record stop` e
 The C library is told to use its plain routines, because gdb cannot record those with vectors.
 end
 
-# What `step` does not enter: what makes room, writes a line on the tape or takes notes, and teaches nothing by itself.
-# Last in this file, because a gdb older than 10 has no pipe, which keeps its answer from the screen.
-pipe -d @ skip -rfu ^(note|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|write_line)$ @ cat >/dev/null
+# What follows needs gdb 10 or newer, and is last for that reason.
+#
+# What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
+pipe -d @ skip -rfu ^(note|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(tape_.*|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
+
+# What `step` goes through without a stop: what only passes on, from an operation to the arithmetic it stands for, and on
+# the way back from there.
+define passing
+  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|forward|lines_backward) '
+  set $passing = $_shell_exitcode == 0
+end
+define hook-step
+  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
+  set $way_back = $_shell_exitcode == 0
+end
+define hookpost-step
+  passing
+  if $passing
+    while $passing
+      if $way_back
+        pipe -d @ finish @ cat >/dev/null
+      else
+        pipe -d @ step @ cat >/dev/null
+      end
+      passing
+    end
+    frame
+  end
+end

@@ -39,7 +39,7 @@ GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit of
 debug: microgpt-debug
 	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
 	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss" -o run -o views -- ./microgpt-debug $(ARGS); \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views -- ./microgpt-debug $(ARGS); \
 	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
 
 # A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.

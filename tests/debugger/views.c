@@ -343,7 +343,7 @@ static bool sampling(void)
 static bool survey(void)
 {
     if (!watched.model) {
-        print("There is no model yet: stop at train_step, or later.\n");
+        print("There is no model yet: stop in train_step, or later.\n");
         return false;
     }
     Model *model = watched.model;
@@ -715,7 +715,7 @@ void show_document(void)
         return;
     }
     if (model->tokens[0] != watched.tokenizer->BOS) {
-        print("No document has been taken yet: stop at train_step, or later.\n");
+        print("No document has been taken yet: stop in document_loss, or later.\n");
         return;
     }
     while (n < model->block_size && model->tokens[n] != watched.tokenizer->BOS) {
@@ -1316,8 +1316,11 @@ void show_tape(void)
             print("  %-10s %8zu\n", operations[op].name, counts[op]);
         }
     }
-    print("  %-10s %8zu lines, from %d position%s\n", "all", tape->n_lines, latest_position() + 1,
-          latest_position() == 0 ? "" : "s");
+    int positions = 0;
+    for (size_t i = 0; i < places.n; i++) {
+        positions = places.all[i].position >= positions ? places.all[i].position + 1 : positions;
+    }
+    print("  %-10s %8zu lines, from %d position%s\n", "all", tape->n_lines, positions, positions == 1 ? "" : "s");
 }
 
 // The layer that is looked at, and the digits of every number.
