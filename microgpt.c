@@ -8,6 +8,9 @@
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
+#ifdef MICROGPT_DEBUG
+#include "tests/debugger/names.h"  // so that the debugger knows the names
+#endif
 
 #include <math.h>
 #include <stdio.h>
@@ -1186,8 +1189,8 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that stands
- * still. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
+ * stopped. In other builds there is nothing of it.
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
