@@ -2,9 +2,8 @@
  *
  * It is the program microgpt.py, step by step and to the byte: the same
  * names from the same seed. This first part is the whole algorithm, in the
- * order of the Python program: documents, tokenizer, parameters, model,
- * training, inference, the story. autograd.h is the page to read before it.
- * What surrounds the algorithm comes after it, in ruled sections.
+ * order of the Python program, from the documents to the story. The page to
+ * read before it is autograd.h; what surrounds it comes after it.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
@@ -20,7 +19,6 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-
 static void say(const char *format, ...);             // printf
 static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
@@ -401,7 +399,6 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
