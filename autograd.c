@@ -8,6 +8,10 @@
  */
 #include "autograd.h"
 
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

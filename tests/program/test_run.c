@@ -56,17 +56,17 @@ static int our_fstat(int file, struct stat *info)
 // Texts that are put into a file: one that is longer than the buffer, and none at all.
 static void test_output(void)
 {
-    static Output out = {.file = -1};
+    static Output out = {.file = 1000};
     put(&out, "%s", "x");
     check(!out.error, "a short text waits");
     put(&out, "%*s", (int)sizeof out.bytes, "");
     check(out.error == EBADF,
           "a text that does not fit behind another, and a file that is none: the file's error");
-    out = (Output){.file = -1};
+    out = (Output){.file = 1000};
     put(&out, "%*s", (int)sizeof out.bytes, "");
     check(out.error == EOVERFLOW && out.n == 0,
           "a text that is longer than the buffer is an error");
-    out = (Output){.file = -1, .by_line = true};
+    out = (Output){.file = 1000, .by_line = true};
     put(&out, "%s", "");
     check(!out.error && out.n == 0, "by line, an empty text is nothing to write");
 }
@@ -106,7 +106,7 @@ static bool start(Model *model, Error *error)
     if (ok) {
         init_parameters(model, &random_numbers, &o.config);
     }
-    run = (Run){.o = &o, .log.file = -1, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
+    run = (Run){.o = &o, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
     return ok;
 }
 
