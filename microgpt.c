@@ -1070,6 +1070,12 @@ static void free_model(Model *model)
     tape_free(&model->tape);
 }
 
+// How many matrices a model has: a layer is nothing but matrices.
+static uint64_t count_matrices(uint64_t n_layer)
+{
+    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
+}
+
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
 static double least_parameters(const Model *model)
 {
@@ -1141,7 +1147,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
-    model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
+    model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
@@ -2022,7 +2028,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
+    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
