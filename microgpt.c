@@ -931,7 +931,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8; if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 makes it so"
+                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
@@ -980,11 +980,11 @@ static int open_shipped_names(const char *argv0, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt", DATADIR "/names.txt"};
-    int file = -1;
-    errno = ENOENT;
-    for (size_t i = *folder ? 0 : 2; file < 0 && i < 3 && errno == ENOENT; i++) {
-        snprintf(name, room, "%s%s", i < 2 ? folder : "", places[i]);
+    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
+    snprintf(name, room, "%s", DATADIR "/names.txt");
+    int file = *folder ? -1 : open_file(name, O_RDONLY);
+    for (size_t i = 0; *folder && file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
+        snprintf(name, room, "%s%s", folder, places[i]);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -1197,7 +1197,8 @@ static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
     {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
-    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0, "what --new compares with (default: the shipped names)"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
+     "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1208,7 +1209,7 @@ static const Option options[] = {
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
     {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
-     "documents, the last after the shuffle, to measure the loss on instead of training on them"},
+     "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
