@@ -13,7 +13,7 @@ CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno $(SCHED)
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 
-# The program. It is built anew if it was built in another way: the words of the last time are kept.
+# The program. It is built anew if the flags are others than the last time, which are kept in a file.
 microgpt: microgpt.c autograd.c autograd.h tests/build/flags
 	$(BUILD) -o $@ microgpt.c autograd.c -lm
 
@@ -49,22 +49,18 @@ tour: microgpt-debug
 	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
 	$(GDB) $$batch -x tests/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1
 
-# All tests, or those with a part of TESTS in their name; the last line counts them.
+# Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
+# their name. tests/README.md has more.
 .PHONY: test
 test: microgpt
-	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
-# How fast it is, as a table.
+# How fast is it? A table.
 .PHONY: bench
 bench: microgpt
 	@mkdir -p tests/build
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
-
-# The same bytes on every machine: every compiler, C library and processor at hand, as a table.
-.PHONY: portability
-portability: microgpt
-	@sh tests/checks/portability
 
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60
@@ -72,20 +68,12 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
-# What compilers and checkers find without running it: nothing.
-.PHONY: analyze
-analyze:
-	@sh tests/checks/analyze
-
-# How much of the program the tests reach, and why the rest is not.
-.PHONY: coverage
-coverage:
-	@sh tests/checks/coverage
-
-# A million steps: the memory stays flat, the loss finite, the file whole.
-.PHONY: soak
-soak: microgpt
-	@sh tests/checks/soak
+# The checks that take longer than a test: the same bytes from every compiler and processor at hand; what checkers find
+# without running it; how much the tests reach, and why not the rest; a million steps in flat memory.
+.PHONY: portability analyze coverage soak
+portability soak: microgpt
+portability analyze coverage soak:
+	@sh tests/checks/$@
 
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt

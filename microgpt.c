@@ -19,7 +19,7 @@ typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
 
 static void say(const char *format, ...);             // printf
-static bool finite_scores(const double *scores, size_t n, Error *error);
+static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
@@ -442,7 +442,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(scores, vocab_size, error)) {
+        if (!finite_scores(w, scores, error)) {
             return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
@@ -506,7 +506,9 @@ static bool microgpt(Work *w, Error *error)
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -518,6 +520,10 @@ static bool microgpt(Work *w, Error *error)
 
 #define VERSION "1.0.0"
 
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
  */
@@ -526,7 +532,7 @@ struct Error {
     char text[8192];     // room for the longest file name and what is wrong with it
 };
 
-enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
+enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
@@ -563,14 +569,16 @@ static void set_error(Error *error, int status, const char *format, ...)
     }
 }
 
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+
 // A word beside the result, on standard error. --quiet silences it.
 static Error remark;
 #define note(o, ...) \
     (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
-// where it stopped, an interrupted one starts again. The first failure is remembered in error, and nothing more is
-// written: so it is enough to ask for it now and then.
+// where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
+// so it is enough to ask for it now and then.
 typedef struct {
     int file;
     int error;           // errno
@@ -579,12 +587,20 @@ typedef struct {
     char bytes[1 << 16];
 } Output;
 
+// Whoever reads the output may be slow. An interrupted run gives them a second more, and writes only what a pipe that
+// is ready takes without waiting.
 static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
-        ssize_t written = write(out->file, out->bytes + done, out->n - done);
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
+        struct pollfd ready = {.fd = out->file, .events = POLLOUT};
+        if (poll(&ready, 1, 1000) == 0) {
+            out->error = interrupted ? EINTR : 0;
+            continue;
+        }
+        ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
-        out->error = written < 0 && errno != EINTR ? errno : 0;
+        out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
     }
     out->n = 0;
     return !out->error;
@@ -637,9 +653,18 @@ static void say(const char *format, ...)
     va_end(args);
 }
 
+// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
+static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
+
 static bool said(Error *error)
 {
     int reason = standard_output.error;
+    if (interrupted) {
+        return fail(error, INTERRUPTED, "interrupted");
+    }
+    if (reason == EPIPE && ends_with_pipe) {
+        return fail(error, PIPE_CLOSED, "%s", "");
+    }
     return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
 }
 
@@ -656,11 +681,6 @@ static bool all_finite(const double *a, size_t n)
         }
     }
     return true;
-}
-
-static bool finite_scores(const double *scores, size_t n, Error *error)
-{
-    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
 }
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
@@ -843,12 +863,20 @@ static size_t encode_utf8(uint32_t code, char out[4])
     return length;
 }
 
+// What a terminal would obey instead of showing it.
+static bool is_control(uint32_t code)
+{
+    return code < ' ' || (code >= 0x7f && code < 0xa0);
+}
+
 // The characters of n tokens, and the end of the line.
 static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        say("%.*s", (int)encode_utf8(uchars[tokens[i]], bytes), bytes);
+        uint32_t code = uchars[tokens[i]];
+        bool hidden = standard_output.by_line && is_control(code);         // people are reading
+        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
     }
     say("\n");
 }
@@ -859,24 +887,27 @@ static bool is_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-// Opens a file, and tries again where a signal came in between. -1: it cannot be opened.
+// Opens a file, and tries again where a signal came in between. One that must be new is private at first. -1: it cannot
+// be opened.
 static int open_file(const char *name, int flags)
 {
     int file;
     do {
-        file = open(name, flags | O_CLOEXEC, 0666);
+        file = open(name, flags | O_CLOEXEC, flags & O_EXCL ? 0600 : 0666);
     } while (file < 0 && errno == EINTR);
     return file;
 }
 
-// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, and an interrupted
-// one starts again.
+// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, an interrupted one
+// starts again, and one that has to wait, waits.
 static ssize_t read_up_to(int file, void *bytes, size_t n)
 {
     size_t done = 0;
     while (done < n) {
         ssize_t got = read(file, (char *)bytes + done, n - done);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
+        if (got < 0 && errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, -1);
+        } else if (got == 0 || (got < 0 && errno != EINTR)) {
             return got < 0 ? -1 : (ssize_t)done;
         }
         done += got > 0 ? (size_t)got : 0;
@@ -996,6 +1027,8 @@ static const char *data_name(const Options *o)
     return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
 }
 
+static struct stat data_file;                      // where the documents came from
+
 static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
@@ -1012,7 +1045,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
+    bool ok = (fstat(file, &data_file) == 0 || fail(error, FAILED, "%s: %s", name, strerror(errno))) &&
+              read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
     free(bytes);
     if (file != STDIN_FILENO) {
         close(file);
@@ -1365,16 +1399,23 @@ static bool was_given(const Options *o, size_t offset)
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
-// A place in the header. Strings are decoded where they stand, which never makes them longer.
+static const char NO_MEMORY[] = "enough memory";
+
+// A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
+// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
 typedef struct {
     unsigned char *at, *end;
-    const char *expected;          // once something is wrong: what should stand there
+    const char *expected;          // what should have been there; NULL: nothing is wrong
+    unsigned char *wrong;          // where
 } Json;
 
-static bool json_expect(Json *json, const char *expected)
+static void json_expect(Json *json, const char *expected)
 {
-    json->expected = expected;
-    return false;
+    if (!json->expected) {
+        json->expected = expected;
+        json->wrong = json->at;
+        json->at = json->end;
+    }
 }
 
 static void json_space(Json *json)
@@ -1384,23 +1425,28 @@ static void json_space(Json *json)
     }
 }
 
-static bool json_mark(Json *json, unsigned char mark, const char *expected)
+static void json_mark(Json *json, unsigned char mark, const char *expected)
 {
     json_space(json);
     if (json->at == json->end || *json->at != mark) {
-        return json_expect(json, expected);
+        json_expect(json, expected);
+    } else {
+        json->at++;
     }
-    json->at++;
-    return true;
 }
 
-// Stands before every member of an object or a list; there is one more, or the closing mark is read.
-static bool json_more(Json *json, bool first, unsigned char close, bool *more)
+// Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
+static bool json_next(Json *json, bool first, unsigned char close)
 {
     json_space(json);
-    *more = json->at == json->end || *json->at != close;
-    json->at += !*more;
-    return first || !*more || json_mark(json, ',', "a comma");
+    if (json->at < json->end && *json->at == close) {
+        json->at++;
+        return false;
+    }
+    if (!first) {
+        json_mark(json, ',', "a comma");
+    }
+    return !json->expected;
 }
 
 // Four hexadecimal digits; -1: they are not.
@@ -1419,7 +1465,7 @@ static int32_t json_hex(Json *json)
     return code;
 }
 
-// What stands behind a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
+// What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
@@ -1439,52 +1485,78 @@ static int32_t json_escape(Json *json)
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static bool json_string(Json *json, const char **string)
+static const char *json_string(Json *json)
 {
-    if (!json_mark(json, '"', "a string")) {
-        return false;
-    }
-    unsigned char *to = json->at;
-    *string = (const char *)to;
-    for (;;) {
+    json_mark(json, '"', "a string");
+    unsigned char *to = json->at, *start = to;
+    while (!json->expected) {
         size_t used = 0;
         int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
         if (code < 0x20) {
-            return json_expect(json, json->at < json->end ? "valid UTF-8 without control characters"
-                                                          : "the end of a string");
+            json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
+            break;
         }
         json->at += used;
         if (code == '"') {
             *to = '\0';
-            return true;
+            return (const char *)start;
         }
         if (code == '\\' && (code = json_escape(json)) <= 0) {
-            return json_expect(json, "a valid escape");
+            json_expect(json, "a valid escape");
+            break;
         }
         to += encode_utf8((uint32_t)code, (char *)to);
     }
+    return "";
+}
+
+static const char *json_key(Json *json)
+{
+    const char *key = json_string(json);
+    json_mark(json, ':', "a colon");
+    return key;
 }
 
 // A whole number that fits 64 bits.
-static bool json_number(Json *json, uint64_t *number)
+static uint64_t json_number(Json *json)
 {
     json_space(json);
     const unsigned char *start = json->at;
-    *number = 0;
+    uint64_t number = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
-        if (*number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
-            return json_expect(json, "a whole number of 64 bits");
+        if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
+            json_expect(json, "a whole number of 64 bits");
+            return 0;
         }
-        *number = *number * 10 + digit;
+        number = number * 10 + digit;
     }
-    return json->at > start || json_expect(json, "a whole number");
+    if (json->at == start) {
+        json_expect(json, "a whole number");
+    }
+    return number;
+}
+
+// A list of up to `max` whole numbers. Returns how many there are.
+static size_t json_list(Json *json, uint64_t *list, size_t max)
+{
+    size_t n = 0;
+    json_mark(json, '[', "a list of numbers");
+    while (json_next(json, n == 0, ']')) {
+        if (n == max) {
+            json_expect(json, "a shorter list");
+            break;
+        }
+        list[n++] = json_number(json);
+    }
+    return n;
 }
 
 typedef struct {
     const char *name;
     const char *dtype;
-    uint64_t shape[8], n_dims;
+    uint64_t shape[8];
+    size_t n_dims;
     uint64_t n, width;             // how many numbers, of how many bytes each
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
@@ -1511,122 +1583,88 @@ typedef struct {
     bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
 
-// Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
-static void *grown(void *array, size_t n, size_t size)
+// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
+static void *grown(void *array, size_t n, size_t size, Json *json)
 {
-    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    if (!more) {
+        json_expect(json, NO_MEMORY);
+    }
+    return more;
 }
 
-static bool parse_metadata(Header *header, Json *json, Error *error)
+static void parse_metadata(Header *header, Json *json)
 {
-    bool more = true;
-    for (bool ok = json_mark(json, '{', "an object of strings"); ok;) {
-        ok = json_more(json, header->n_metadata == 0, '}', &more);
-        if (!ok || !more) {
-            return ok;
+    json_mark(json, '{', "an object of strings");
+    while (json_next(json, header->n_metadata == 0, '}')) {
+        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
+        if (pairs) {
+            header->metadata = pairs;
+            Pair *pair = &pairs[header->n_metadata++];
+            pair->key = json_key(json);
+            pair->value = json_string(json);
         }
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs);
-        if (!pairs) {
-            return no_memory(error);
-        }
-        header->metadata = pairs;
-        Pair *pair = &pairs[header->n_metadata++];
-        ok = json_string(json, &pair->key) && json_mark(json, ':', "a colon") && json_string(json, &pair->value);
     }
-    return false;
-}
-
-// A list of up to `max` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
-{
-    bool more = true;
-    *n = 0;
-    for (bool ok = json_mark(json, '[', "a list of numbers"); ok;) {
-        ok = json_more(json, *n == 0, ']', &more);
-        if (!ok || !more) {
-            return ok;
-        }
-        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
-    }
-    return false;
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static bool parse_tensor(Json *json, Tensor *tensor)
+static void parse_tensor(Tensor *tensor, Json *json)
 {
-    uint64_t offsets[2], n_offsets = 0;
-    bool more = true, has_shape = false;
-    if (!json_mark(json, '{', "an object")) {
-        return false;
-    }
-    for (bool first = true;; first = false) {
-        const char *key;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &key) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        bool ok = false;
+    uint64_t offsets[2] = {0};
+    bool has_shape = false, has_offsets = false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *key = json_key(json);
         if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            ok = json_string(json, &tensor->dtype);
+            tensor->dtype = json_string(json);
         } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            ok = has_shape = parse_list(json, tensor->shape, &tensor->n_dims, 8);
-        } else if (strcmp(key, "data_offsets") == 0 && !n_offsets) {
-            ok = parse_list(json, offsets, &n_offsets, 2) && (n_offsets == 2 || json_expect(json, "two offsets"));
+            tensor->n_dims = json_list(json, tensor->shape, 8);
+            has_shape = true;
+        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
+            has_offsets = json_list(json, offsets, 2) == 2;
+            if (!has_offsets) {
+                json_expect(json, "two offsets");
+            }
         } else {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
-        if (!ok) {
-            return false;
-        }
     }
-    if (!tensor->dtype || !has_shape || !n_offsets) {
-        return json_expect(json, "dtype, shape and data_offsets before this");
+    if (!tensor->dtype || !has_shape || !has_offsets) {
+        json_expect(json, "dtype, shape and data_offsets before this");
     }
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
-    return true;
 }
 
-static bool parse_header(Header *header, Json *json, Error *error)
+static void parse_header(Header *header, Json *json)
 {
-    bool more = true, has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {
-        return json_expect(json, "an object");
+    bool has_metadata = false;
+    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
+        json_expect(json, "an object");
     }
-    json->at++;
-    for (bool first = true;; first = false) {
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors), tensor = {0};
-        if (!tensors) {
-            return no_memory(error);
-        }
-        header->tensors = tensors;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &tensor.name) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        if (strcmp(tensor.name, "__metadata__") == 0) {
-            if (has_metadata || !parse_metadata(header, json, error)) {
-                return has_metadata ? json_expect(json, "no second __metadata__") : false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *name = json_key(json);
+        if (strcmp(name, "__metadata__") == 0) {
+            if (has_metadata) {
+                json_expect(json, "no second __metadata__");
             }
+            parse_metadata(header, json);
             has_metadata = true;
-        } else if (parse_tensor(json, &tensor)) {
-            header->tensors[header->n_tensors++] = tensor;
-        } else {
-            return false;
+            continue;
+        }
+        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
+        if (tensors) {
+            header->tensors = tensors;
+            Tensor *tensor = &tensors[header->n_tensors++];
+            *tensor = (Tensor){.name = name};
+            parse_tensor(tensor, json);
         }
     }
     json_space(json);
-    return json->at == json->end || json_expect(json, "the end of the header");
+    if (json->at < json->end) {
+        json_expect(json, "the end of the header");
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -1670,6 +1708,9 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
+    if (header->n_tensors == 0) {
+        return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    }
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1735,18 +1776,19 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     if (got != (ssize_t)length) {
         return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
-    Json json = {header->bytes, header->bytes + length, NULL};
-    if (!parse_header(header, &json, error)) {
-        return error->status ? false
-                             : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
-                                    (size_t)(json.at - header->bytes), json.expected);
+    Json json = {.at = header->bytes, .end = header->bytes + length};
+    parse_header(header, &json);
+    if (json.expected) {
+        return json.expected == NO_MEMORY ? no_memory(error)
+                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+                                                 (size_t)(json.wrong - header->bytes), json.expected);
     }
     if (header->n_metadata) {
         qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
     }
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
+            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
                         header->metadata[i].key);
         }
     }
@@ -1870,10 +1912,32 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
     return x;
 }
 
-// The data, in the order of the file. Behind it the file ends.
+// The hash FNV-1a of bytes, after those whose hash is given.
+#define FNV_START 14695981039346656037u
+#define FNV_PRIME 1099511628211u
+
+enum { CHECKSUM_SIZE = 32 };
+
+static void checksum_text(uint64_t hash, char text[CHECKSUM_SIZE])
+{
+    snprintf(text, CHECKSUM_SIZE, "fnv1a64:%016llx", (unsigned long long)hash);
+}
+
+static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ bytes[i]) * FNV_PRIME;
+    }
+    return hash;
+}
+
+// The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
 static bool read_data(int file, Header *header, Error *error)
 {
-    unsigned char bytes[1 << 14];
+    static unsigned char bytes[1 << 14];
+    char checksum[CHECKSUM_SIZE];
+    const char *expected = find_metadata(header, "checksum");
+    uint64_t hash = FNV_START;
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1888,6 +1952,7 @@ static bool read_data(int file, Header *header, Error *error)
                 return fail(error, FAILED, "%s: %s", header->path,
                             got < 0 ? strerror(errno) : "it ends within the data");
             }
+            hash = hash_bytes(hash, bytes, (size_t)size);
             for (uint64_t k = 0; t->to && k < n; k++, done++) {
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
@@ -1897,6 +1962,11 @@ static bool read_data(int file, Header *header, Error *error)
             }
             done += t->to ? 0 : n;
         }
+    }
+    checksum_text(hash, checksum);
+    if (expected && strcmp(expected, checksum) != 0) {
+        return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
+                    "remove checksum from the metadata", header->path);
     }
     ssize_t more = read_up_to(file, bytes, 1);
     return more == 0 || fail(error, FAILED, "%s: %s", header->path,
@@ -2015,8 +2085,7 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
         if (done < doc->length) {
             char bytes[4];
             uint32_t unknown = doc->tokens[done];
-            bool control = unknown < 0x20 || (unknown >= 0x7f && unknown < 0xa0);
-            int length = control ? 0 : (int)encode_utf8(unknown, bytes);
+            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
             return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
                         length, bytes, length ? ", " : "", (unsigned)unknown);
         }
@@ -2028,14 +2097,14 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
  * Writing model files. A file appears whole or not at all: it is written beside its final name, flushed to disk, and
  * then takes that name in one move. A run can be interrupted while it writes, too.
  */
-static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+static sigset_t handled;                           // the signals that on_signal() takes
+static volatile sig_atomic_t running;              // there is work to lose: the first signal lets the run finish its step
 static char *volatile unfinished;                  // the file that is being written, if there is one
 
-// The first signal lets the run finish its step. The second one does not wait.
 static void on_signal(int signal_number)
 {
     (void)signal_number;
-    if (interrupted) {
+    if (interrupted || !running) {
         if (unfinished) {
             unlink(unfinished);
         }
@@ -2044,13 +2113,25 @@ static void on_signal(int signal_number)
     interrupted = 1;
 }
 
-static void handle_signals(bool ours)
+// A signal interrupts a call that waits, so no SA_RESTART. What was ignored from the start stays so, as under nohup.
+static void handle_signals(void)
 {
-    struct sigaction action = {.sa_flags = SA_RESTART};
-    action.sa_handler = ours ? on_signal : SIG_DFL;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ours = {.sa_handler = on_signal}, before;
+    sigemptyset(&handled);
+    ours.sa_mask = handled;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            sigaction(signals[i], &ours, NULL);
+            sigaddset(&handled, signals[i]);
+        }
+    }
+}
+
+// Signals wait from here on, or no longer.
+static void hold_signals(bool held)
+{
+    sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL);
 }
 
 // Where a model goes.
@@ -2058,6 +2139,7 @@ typedef struct {
     const char *name;              // as the user gave it
     char *path, *folder;           // with symbolic links followed
     char *part;                    // the name while the file is not whole
+    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
 } Target;
 
 static void free_target(Target *target)
@@ -2067,25 +2149,46 @@ static void free_target(Target *target)
     free(target->part);
 }
 
-// Opens the file beside the final one. -1: it cannot be.
+// Opens the file beside the final one, under a name that is not longer than names can be. -1: it cannot be.
 static int open_part(Target *target)
 {
+    const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
+    size_t length = strlen(base) < 200 ? strlen(base) : 200;
+    while (length < strlen(base) && ((unsigned char)base[length] & 0xc0) == 0x80) {
+        length--;                                  // a whole character
+    }
     int fd = -1;
     for (unsigned i = 0; fd < 0 && i < 100; i++) {
-        sprintf(target->part, "%s.%ld-%u.part", target->path, (long)getpid(), i);
+        sprintf(target->part, "%.*s.%ld-%u.part", (int)(base - target->path + (ptrdiff_t)length), target->path,
+                (long)getpid(), i);
+        hold_signals(true);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
+        unfinished = fd >= 0 ? target->part : NULL;
+        int reason = errno;
+        hold_signals(false);
+        errno = reason;
         if (fd < 0 && errno != EEXIST) {
             break;
         }
     }
-    struct stat old;
-    if (fd >= 0 && stat(target->path, &old) == 0 && fchmod(fd, old.st_mode & 0777) < 0) {
-        close(fd);
-        unlink(target->part);
-        return -1;
-    }
-    unfinished = fd >= 0 ? target->part : NULL;
     return fd;
+}
+
+// The new file gets the mode, the group and the owner of the file that it replaces, as far as that is permitted. It is
+// no failure of the save if it is not; but another group gets nothing.
+static void take_mode(const Target *target, int fd)
+{
+    struct stat old;
+    mode_t mask = umask(0);
+    umask(mask);
+    mode_t mode = 0666 & ~mask;
+    if (stat(target->path, &old) == 0) {
+        mode = old.st_mode & 0777;
+        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) {
+            mode &= 0707;
+        }
+    }
+    fchmod(fd, mode);
 }
 
 // Finds out, before any work is done, whether a model can be written under this name. Touches nothing that is there.
@@ -2120,11 +2223,11 @@ static bool find_target(Target *target, const char *name, Error *error)
     } else {
         slash[slash == target->folder] = '\0';
     }
-    int fd = open_part(target);
-    if (fd < 0) {
+    target->reserve = open_part(target);
+    if (target->reserve < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
-    close(fd);
+    dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
     return true;
@@ -2147,9 +2250,11 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
 
 // The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
 // numbers begin at a multiple of eight.
-static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer)
+static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer, uint64_t hash)
 {
-    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\"");
+    char checksum[CHECKSUM_SIZE];
+    checksum_text(hash, checksum);
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"%s\"", checksum);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if (options[i].stored) {
             char key[64], value[64];
@@ -2177,84 +2282,119 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
 }
 
-static void write_word(Output *out, uint64_t bits)
+// The header in memory of the caller's. NULL: it cannot be.
+static char *new_header(const Target *target, const Options *o, uint64_t step, const Model *model,
+                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
 {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)(bits >> 8 * i);
-    }
-    put_bytes(out, bytes, 8);
-}
-
-static void write_numbers(Output *out, const double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &a[i], sizeof bits);
-        write_word(out, bits);
-    }
-}
-
-// Writes the model, and what a resume needs, to its target.
-static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
-                       const Random *random, Error *error)
-{
-    size_t n = model->num_params, length = 0;
-    if (!all_finite(model->params, n) || !all_finite(model->m, n) || !all_finite(model->v, n)) {
-        return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
-    }
     Options snapshot = *o;
-    snapshot.step = model->steps_done;
-    double numbers[N_RANDOM];
-    pack_random(random, numbers);
-
+    snapshot.step = step;
     char *header = NULL;
-    FILE *text = open_memstream(&header, &length);
+    FILE *text = open_memstream(&header, length);
     bool ok = text != NULL;
     if (ok) {
-        write_header(text, &snapshot, model, tokenizer);
+        write_header(text, &snapshot, model, tokenizer, hash);
         ok = !ferror(text);
         ok = fclose(text) == 0 && ok;
     }
-    if (!ok || length > MAX_HEADER) {
-        free(header);
-        return ok ? fail(error, FAILED, "%s: too many layers for a model file", target->name) : no_memory(error);
+    if (ok && *length <= MAX_HEADER) {
+        return header;
     }
+    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
+    free(header);
+    return NULL;
+}
 
-    int fd = open_part(target);
-    Output out = {.file = fd, .error = fd < 0 ? errno : 0};
-    write_word(&out, length);
+static void encode_word(uint64_t bits, unsigned char bytes[8])
+{
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+    }
+}
+
+static void encode_number(double x, unsigned char bytes[8])
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    encode_word(bits, bytes);
+}
+
+// Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
+// where it is.
+static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
+                       const Random *random, Error *error)
+{
+    static Output out;
+    unsigned char bytes[8];
+    double numbers[N_RANDOM];
+    pack_random(random, numbers);
+    const struct { const double *a; size_t n; } parts[] = {
+        {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
+        {numbers, N_RANDOM},
+    };
+    uint64_t hash = FNV_START;
+    for (size_t p = 0; p < 4; p++) {
+        if (!all_finite(parts[p].a, parts[p].n)) {
+            return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
+        }
+        for (size_t i = 0; i < parts[p].n; i++) {
+            encode_number(parts[p].a[i], bytes);
+            hash = hash_bytes(hash, bytes, 8);
+        }
+    }
+    size_t length = 0;
+    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length, error);
+    if (!header) {
+        return false;
+    }
+    if (target->reserve >= 0) {
+        close(target->reserve);
+        target->reserve = -1;
+    }
+    out.file = open_part(target);
+    out.error = out.file < 0 ? errno : 0;
+    encode_word(length, bytes);
+    put_bytes(&out, bytes, 8);
     put_bytes(&out, header, length);
-    write_numbers(&out, model->params, n);
-    write_numbers(&out, model->m, n);
-    write_numbers(&out, model->v, n);
-    write_numbers(&out, numbers, N_RANDOM);
-    ok = flush(&out) && fsync(fd) == 0;
-    int reason = out.error ? out.error : errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        reason = errno;
+    for (size_t p = 0; p < 4; p++) {
+        for (size_t i = 0; i < parts[p].n; i++) {
+            encode_number(parts[p].a[i], bytes);
+            put_bytes(&out, bytes, 8);
+        }
     }
-    if (ok && rename(target->part, target->path) != 0) {
-        ok = false;
-        reason = errno;
+    free(header);
+    bool ok = flush(&out);
+    if (ok) {
+        take_mode(target, out.file);
     }
-    if (!ok && fd >= 0) {
+    while (ok && fsync(out.file) < 0) {
+        ok = errno == EINTR;
+        out.error = ok ? 0 : errno;
+    }
+    if (out.file >= 0 && close(out.file) < 0 && ok) {
+        ok = false;
+        out.error = errno;
+    }
+    hold_signals(true);
+    bool renamed = ok && rename(target->part, target->path) == 0;
+    int reason = ok ? errno : out.error;
+    if (!ok && out.file >= 0) {
         unlink(target->part);
     }
     unfinished = NULL;
-    free(header);
-    if (!ok) {
-        return fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
-    }
-    // The new name, too, is to outlast a power failure; where folders cannot be flushed, that is the best there is.
+    // The new name, too, is to outlast a power failure. Where a folder cannot be flushed, that is the best there is.
     int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
-    ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
-    reason = errno;
     if (folder >= 0) {
+        fsync(folder);
         close(folder);
     }
-    return ok || fail(error, FAILED, "%s: its folder: %s", target->name, strerror(reason));
+    if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
+        hold_signals(false);
+    }
+    if (ok && !renamed) {
+        return fail(error, FAILED, "%s: not saved under this name: %s; the model is in %s", target->name,
+                    strerror(reason), target->part);
+    }
+    return ok || fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2271,7 +2411,7 @@ typedef struct {
     const Tokenizer *tokenizer;
     const Random *random;
     Target target;                 // name: NULL if nothing is to be saved
-    Output log;                    // the file: -1 if there is none
+    Output *log;                   // NULL if there is none
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
@@ -2477,29 +2617,27 @@ static void draw_curve(const Run *run, double took)
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
-// Whether all rows of the log could be written.
-static bool logged(const Run *run, Error *error)
-{
-    return !run->log.error || fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error));
-}
-
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
     struct stat info;
     static const char heading[] = "step,loss,lr\n";
+    static Output log;
     const char *name = run->o->log;
     bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-    run->log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    run->log.error = run->log.file < 0 ? errno : 0;
-    if (run->log.error || !old) {
-        put(&run->log, "%s", heading);
-        return logged(run, error);
+    log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
+    if (log.file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    run->log = &log;
+    if (!old) {
+        put(&log, "%s", heading);
+        return true;
     }
     unsigned char *text = NULL;
     size_t n = 0, end = sizeof heading - 1;
-    bool ok = read_all(run->log.file, &text, &n, error, name);
+    bool ok = read_all(log.file, &text, &n, error, name);
     if (ok && (n < end || memcmp(text, heading, end) != 0)) {
         ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
@@ -2515,10 +2653,10 @@ static bool open_log(Run *run, Error *error)
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    if (ok && (ftruncate(run->log.file, (off_t)end) < 0 || lseek(run->log.file, (off_t)end, SEEK_SET) < 0)) {
-        run->log.error = errno;
+    if (ok && (ftruncate(log.file, (off_t)end) < 0 || lseek(log.file, (off_t)end, SEEK_SET) < 0)) {
+        ok = fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
-    return ok && logged(run, error);
+    return ok;
 }
 
 static void look_at_clock(Run *run, uint64_t done)
@@ -2528,30 +2666,37 @@ static void look_at_clock(Run *run, uint64_t done)
         run->last_draw = now;
         draw_bar(run, done, now);
     }
-    if (run->log.file >= 0 && now - run->last_flush > FLUSH_SECONDS) {
+    if (run->log && now - run->last_flush > FLUSH_SECONDS) {
         run->last_flush = now;
-        flush(&run->log);
+        flush(run->log);
     }
 }
 
-// If the run is to be saved, saves it. The log is never behind the model file.
+// If the run is to be saved, saves it. The log is not behind the model file, unless it takes no more.
 static bool save_run(Run *run, Error *error)
 {
-    if (!run->target.path) {
-        return true;
+    if (run->log) {
+        flush(run->log);
     }
-    flush(&run->log);
-    return logged(run, error) && save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    return !run->target.path ||
+           save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
-static bool stop_run(Run *run, Error *error)
+// The run ends early, by a signal or because its output takes no more: what became of it. False always.
+static bool stopped(const Run *run, Error *error)
 {
-    if (!save_run(run, error)) {
-        return false;
+    const Options *o = run->o;
+    hold_signals(true);                            // nothing is left to lose but this message
+    if (!interrupted && standard_output.error && !o->save) {
+        return said(error);
     }
-    return fail(error, INTERRUPTED, "interrupted after step %llu of %llu; %s%s",
-                (unsigned long long)run->model->steps_done, (unsigned long long)run->o->config.steps,
-                run->o->save ? "saved in " : "not saved, as --save was not given", run->o->save ? run->o->save : "");
+    const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
+    bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
+    return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
+                "%s%s%s%sinterrupted after step %llu of %llu; %s%s", !failed ? "" : failed == run->log ? o->log
+                : "standard output", failed ? ": " : "", failed ? strerror(failed->error) : "", failed ? "; " : "",
+                (unsigned long long)run->model->steps_done, (unsigned long long)o->config.steps,
+                o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
 }
 
 static bool note_step(Run *run, uint64_t step, double loss, Error *error)
@@ -2566,48 +2711,69 @@ static bool note_step(Run *run, uint64_t step, double loss, Error *error)
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log.file >= 0) {
-        put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
-            learning_rate(&o->config, step));
+    if (run->log) {
+        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
     }
-    if (run->bar || run->log.file >= 0) {
+    if (run->bar || run->log) {
         look_at_clock(run, done);
     }
-    if (!said(error) || !logged(run, error)) {
-        return false;
-    }
-    if (interrupted) {
-        return stop_run(run, error);
+    if (interrupted || standard_output.error || (run->log && run->log->error)) {
+        return save_run(run, error) && stopped(run, error);
     }
     return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
 }
 
-// Whether two names lead to the same file. One that is not there yet is only itself.
+static bool is_file(const char *name, const struct stat *file)
+{
+    struct stat info;
+    return name && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_dev == file->st_dev &&
+           info.st_ino == file->st_ino;
+}
+
+// Whether two names lead to the same file.
 static bool same_file(const char *a, const char *b)
 {
-    struct stat first, second;
-    return a && b && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) &&
-                                            first.st_dev == second.st_dev && first.st_ino == second.st_ino));
+    struct stat info;
+    return b && stat(b, &info) == 0 && is_file(a, &info);
+}
+
+static bool two_things(const char *name, Error *error)
+{
+    return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", name);
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
-    if (same_file(o->save, o->data) || same_file(o->log, o->data) || same_file(o->save, o->log) ||
-        same_file(o->log, o->resume)) {
-        return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", o->save &&
-                    (same_file(o->save, o->data) || same_file(o->save, o->log)) ? o->save : o->log);
-    }
     set_up_progress(run);
-    if ((run->o->save && !find_target(&run->target, run->o->save, error)) ||
-        (run->o->log && !open_log(run, error))) {
+    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) {
+        return two_things(o->save, error);
+    }
+    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) {
+        return two_things(o->log, error);
+    }
+    if (o->save) {
+        size_t length;
+        char *header = NULL;
+        bool ok = find_target(&run->target, o->save, error) &&
+                  (header = new_header(&run->target, o, o->config.steps, run->model, run->tokenizer, 0, &length, error));
+        free(header);
+        if (!ok) {
+            return false;
+        }
+    }
+    if (o->log && !open_log(run, error)) {
         return false;
     }
-    handle_signals(true);
+    if (same_file(o->save, o->log)) {                    // neither of them was there before
+        unlink(run->target.path);
+        return two_things(o->save, error);
+    }
+    running = 1;
     return true;
 }
 
@@ -2618,20 +2784,20 @@ static bool end_run(Run *run, bool ok, Error *error)
         fputs("\r\033[J", stderr);
     }
     double took = seconds() - run->began;
-    ok = ok && save_run(run, error);
-    ok = ok && (!interrupted || stop_run(run, error));
-    if (run->log.file >= 0) {
-        flush(&run->log);
-        if (close(run->log.file) < 0 && !run->log.error) {
-            run->log.error = errno;
+    ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
+    if (run->log) {
+        flush(run->log);
+        if (close(run->log->file) < 0 && !run->log->error) {
+            run->log->error = errno;
         }
-        ok = ok && logged(run, error);
+        if (ok && run->log->error) {
+            ok = fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log->error));
+        }
     }
     if (run->bar && ok) {
         draw_curve(run, took);
         fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
-    handle_signals(false);
     free_target(&run->target);
     return ok;
 }
@@ -2790,7 +2956,7 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
     Label label = {"", 1};
     if (is_space(code)) {
         strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
-    } else if (code < ' ' || (code >= 0x7f && code < 0xa0)) {      // a terminal would obey it
+    } else if (is_control(code)) {
         strcpy(label.text, "?");
     } else {
         int columns = wcwidth((wchar_t)code);
@@ -2995,6 +3161,7 @@ typedef struct Job {
     bool numbered;                 // samples: those after training are, as in Python
     uint64_t *known;               // samples: what they are compared with, [room] of hashes
     size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
     uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
@@ -3052,19 +3219,17 @@ static bool read_prompt(Job *job, Error *error)
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
 static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
 {
-    hash = (hash ^ n) * 1099511628211u;
+    hash = (hash ^ n) * FNV_PRIME;
     for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * 1099511628211u;
+        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
     }
     return hash;
 }
 
-#define HASH_START 14695981039346656037u
-
 // A number that documents which differ do not share.
 static uint64_t fingerprint(const Documents *all)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = FNV_START;
     for (size_t i = 0; i < all->n; i++) {
         hash = hash_text(hash, all->docs[i].tokens, all->docs[i].length, NULL);
     }
@@ -3074,7 +3239,7 @@ static uint64_t fingerprint(const Documents *all)
 // Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
 static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
 {
-    uint64_t hash = hash_text(HASH_START, text, n, uchars), *place;
+    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
     hash += !hash;                                       // 0 is a free place
     for (size_t i = (size_t)hash;; i++) {
         place = &job->known[i & (job->room - 1)];
@@ -3195,7 +3360,7 @@ static bool begin_training(Work *w, Error *error)
         job->rng = job->checkpoint.random;
     }
     watch(&w->model, &w->tokenizer);
-    job->run = (Run){.o = &job->o, .log.file = -1, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
     job->numbered = true;
     if (!read_prompt(job, error) || !begin_run(&job->run, error)) {
         return false;
@@ -3234,10 +3399,18 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
+static bool finite_scores(Work *w, const double *scores, Error *error)
+{
+    return all_finite(scores, w->model.vocab_size) ||
+           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                w->job->n_samples + 1);
+}
+
 // With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
     Job *job = w->job;
+    job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
     known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
     job->n_known += known;
@@ -3322,8 +3495,9 @@ static bool run_eval(Job *job, Error *error)
         return false;
     }
     double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
-    if (!isfinite(loss)) {
-        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
+    if (!isfinite(exp(loss))) {
+        return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
+                    isfinite(loss) ? "perplexity" : "loss");
     }
     say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
         loss / log(2), exp(loss));
@@ -3695,12 +3869,13 @@ int main(int argc, char **argv)
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         }
     }
+    ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+    signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
     Options *o = &job.o;
     bool ok = parse_command_line(o, argc, argv, &error);
     job.argv0 = argv[0];
     job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
-    signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
     if (ok && o->manual) {
         print_manual();
     } else if (ok && o->help) {
@@ -3708,12 +3883,19 @@ int main(int argc, char **argv)
     } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);
     } else if (ok) {
+        if (o->command->bit == TRAIN) {
+            handle_signals();
+        }
         ok = o->command->run(&job, &error);
         free_job(&job);
     }
     flush(&standard_output);
-    if (!ok || !said(&error)) {
+    if ((!ok || !said(&error)) && *error.text) {
         fprintf(stderr, "microgpt: %s\n", error.text);
+    }
+    if (error.status == PIPE_CLOSED) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
     }
     return error.status;
 }
