@@ -86,17 +86,23 @@ portability analyze coverage soak:
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
 
-# The program, its names, its page, its licence and its manual page, under PREFIX.
+# The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
+# it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
+SHARE = $(PREFIX)/share/microgpt
+
 .PHONY: install uninstall
-install: microgpt microgpt.1
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
-	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
-	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+install: microgpt.1
+	@folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
+	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
+	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
+	$(BUILD) -DDATADIR='"$(SHARE)"' -o "$(DESTDIR)$(PREFIX)/bin/microgpt" microgpt.c autograd.c -lm
+	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
-	rm -rf "$(DESTDIR)$(PREFIX)/share/microgpt"
+	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
+	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
 MAKEMORE_URL = https://raw.githubusercontent.com/karpathy/makemore/refs/heads/master/names.txt

@@ -962,7 +962,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8; if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 makes it so"
+                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
@@ -1014,7 +1014,7 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
     static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
     int file = -1;
     errno = ENOENT;
-    for (size_t i = *folder ? 0 : 2; file < 0 && i < 3 && errno == ENOENT; i++) {
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
         snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
         file = open_file(name, O_RDONLY);
     }
@@ -1237,7 +1237,8 @@ static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
     {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
-    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0, "what --new compares with (default: the shipped names)"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
+     "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1248,7 +1249,7 @@ static const Option options[] = {
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
     {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
-     "documents, the last after the shuffle, to measure the loss on instead of training on them"},
+     "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
@@ -2421,6 +2422,7 @@ typedef struct {
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     double last_sum, last_n;       // of the losses of the last steps
@@ -2460,6 +2462,13 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
+static void start_curve(Run *run, uint64_t from)
+{
+    uint64_t n = run->o->config.steps - from;
+    run->from = from;
+    run->n_points = n < POINTS ? (size_t)n : POINTS;
+}
+
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
 static void set_up_progress(Run *run)
 {
@@ -2471,14 +2480,13 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->config.steps - run->first;
-    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
+    start_curve(run, run->first);
     run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
+    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
     run->curve[i].sum += loss;
     run->curve[i].n++;
     if (run->o->config.steps - step <= LAST_STEPS) {
@@ -2567,7 +2575,7 @@ static void draw_curve(const Run *run, double took)
             sum += run->curve[k].sum;
             count += run->curve[k].n;
         }
-        mean[i] = sum / count;
+        mean[i] = count > 0 ? sum / count : mean[i - 1];           // a log may have gaps, but not at its beginning
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
@@ -2594,9 +2602,12 @@ static void draw_curve(const Run *run, double took)
         }
         before = level;
     }
-    char title[96];
-    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->config.steps - run->first), took);
+    char title[96], last_part[48] = "";
+    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    if (now < all) {
+        snprintf(last_part, sizeof last_part, "the last %llu ", now);
+    }
+    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2617,34 +2628,41 @@ static void draw_curve(const Run *run, double took)
         fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
     snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
+#define LOG_HEADING "step,loss,lr\n"
+
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
-    struct stat info;
-    static const char heading[] = "step,loss,lr\n";
+    struct stat info, out;
     static Output log;
     const char *name = run->o->log;
-    bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    bool there = stat(name, &info) == 0;
+    if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
+        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
+        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        return true;
+    }
+    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
     log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
     if (log.file < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
     run->log = &log;
     if (!old) {
-        put(&log, "%s", heading);
+        put(&log, LOG_HEADING);
         return true;
     }
     unsigned char *text = NULL;
-    size_t n = 0, end = sizeof heading - 1;
+    size_t n = 0, end = strlen(LOG_HEADING);
     bool ok = read_all(log.file, &text, &n, error, name);
-    if (ok && (n < end || memcmp(text, heading, end) != 0)) {
+    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
         ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
     while (ok && end < n) {
@@ -2653,8 +2671,19 @@ static bool open_log(Run *run, Error *error)
             break;
         }
         *newline = '\0';
-        if (strtoull((const char *)line, NULL, 10) > run->first) {
+        char *comma;
+        uint64_t step = strtoull((const char *)line, &comma, 10);
+        if (step > run->first) {
             break;
+        }
+        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+        if (run->bar && step && isfinite(loss)) {
+            if (run->from == run->first) {
+                start_curve(run, step - 1);
+            }
+            if (step > run->from) {
+                add_to_curve(run, step - 1, loss);
+            }
         }
         end = (size_t)(newline - text) + 1;
     }
@@ -2716,6 +2745,9 @@ static bool note_step(Run *run, uint64_t step, double loss, Error *error)
     if (run->lines) {
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    }
+    if (run->log == &standard_output && step == run->first) {
+        say(LOG_HEADING);
     }
     if (run->log) {
         put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
@@ -2793,7 +2825,7 @@ static bool end_run(Run *run, bool ok, Error *error)
     ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
     if (run->log) {
         flush(run->log);
-        if (close(run->log->file) < 0 && !run->log->error) {
+        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
             run->log->error = errno;
         }
         if (ok && run->log->error) {
@@ -2802,6 +2834,8 @@ static bool end_run(Run *run, bool ok, Error *error)
     }
     if (run->bar && ok) {
         draw_curve(run, took);
+    }
+    if (run->bar && ok && run->last_n > 0) {
         fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
     free_target(&run->target);
