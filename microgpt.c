@@ -592,12 +592,12 @@ typedef struct {
 static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
-        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
-        struct pollfd ready = {.fd = out->file, .events = POLLOUT};
-        if (poll(&ready, 1, 1000) == 0) {
-            out->error = interrupted ? EINTR : 0;
+        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
+        if (ready == 0 || (ready < 0 && errno == EINTR)) {
+            out->error = ready == 0 && interrupted ? EINTR : 0;
             continue;
         }
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
         ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
         out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
