@@ -5,6 +5,7 @@
 
 static void check_model(Work *work, const Checkpoint *checkpoint)
 {
+    static Job job;
     Model *model = &work->model;
     const Tokenizer *tokenizer = &work->tokenizer;
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
@@ -41,6 +42,7 @@ static void check_model(Work *work, const Checkpoint *checkpoint)
     size_t length = 0;
     work->config = &config;
     work->rng = &random;
+    work->job = &job;
     check_error(sample(work, &length, &error), &error);
     PROMISE(length <= model->block_size);
     for (size_t i = 0; i < length; i++) {
