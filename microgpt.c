@@ -2123,7 +2123,7 @@ static void on_signal(int signal_number)
 // A signal interrupts a call that waits, so no SA_RESTART. What was ignored from the start stays so, as under nohup.
 static void handle_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGHUP, SIGTERM};
     struct sigaction ours = {.sa_handler = on_signal}, before;
     sigemptyset(&handled);
     ours.sa_mask = handled;
