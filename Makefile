@@ -26,10 +26,17 @@ tests/build/flags: always
 run: microgpt
 	./microgpt
 
-# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
-DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+# The model as a page: trains long enough for the heads to specialise, and writes microgpt.html.
+.PHONY: page
+page: microgpt
+	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
+	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
+	@echo "microgpt.html is ready: double-click it, or open file://$(CURDIR)/microgpt.html in a browser"
 
-microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c
+# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
+DEBUG_CFLAGS = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+
+microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c tests/debugger/names.h
 	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
 
 # In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
@@ -39,15 +46,15 @@ GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit of
 debug: microgpt-debug
 	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
 	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n train_step" -o run -o views -- ./microgpt-debug $(ARGS); \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views -- ./microgpt-debug $(ARGS); \
 	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
 
-# A walk through one training step and one sampled name, in gdb. Without a terminal, the whole walk at once.
+# A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.
 .PHONY: tour
 tour: microgpt-debug
 	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
-	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
-	$(GDB) $$batch -x tests/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1
+	@if [ -t 0 ] && [ -t 1 ]; then how=go; else how=whole batch=-batch; exec </dev/null; fi; \
+	$(GDB) $$batch -x tests/debugger/tour.gdb -ex $$how --args ./microgpt-debug --quiet --samples 1
 
 # Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
 # their name. tests/README.md has more.
@@ -79,8 +86,8 @@ portability analyze coverage soak:
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
 
-# The program, its names, its licence and its manual page, under PREFIX. The program is built for its place: it knows
-# where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
+# The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
+# it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
 SHARE = $(PREFIX)/share/microgpt
 
 .PHONY: install uninstall
@@ -89,7 +96,7 @@ install: microgpt.1
 	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
 	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
 	$(BUILD) -DDATADIR='"$(SHARE)"' -o "$(DESTDIR)$(PREFIX)/bin/microgpt" microgpt.c autograd.c -lm
-	cp data/names.txt LICENSE "$(DESTDIR)$(SHARE)/"
+	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
@@ -115,4 +122,4 @@ sweep: microgpt
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt microgpt-debug microgpt.1 tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv tests/build

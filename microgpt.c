@@ -2,12 +2,14 @@
  *
  * It is the program microgpt.py, step by step and to the byte: the same
  * names from the same seed. This first part is the whole algorithm, in the
- * order of the Python program: documents, tokenizer, parameters, model,
- * training, inference, the story. autograd.h is the page to read before it.
- * What surrounds the algorithm comes after it, in ruled sections.
+ * order of the Python program, from the documents to the story. The page to
+ * read before it is autograd.h; what surrounds it comes after it.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
+#ifdef MICROGPT_DEBUG
+#include "tests/debugger/names.h"  // so that the debugger knows the names
+#endif
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,6 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-
 static void say(const char *format, ...);             // printf
 static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
@@ -398,7 +399,6 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
@@ -500,8 +500,8 @@ static bool microgpt(Work *w, Error *error)
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, commands,
- *   command line
+ *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, the page,
+ *   commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -592,12 +592,12 @@ typedef struct {
 static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
-        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
-        struct pollfd ready = {.fd = out->file, .events = POLLOUT};
-        if (poll(&ready, 1, 1000) == 0) {
-            out->error = interrupted ? EINTR : 0;
+        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
+        if (ready == 0 || (ready < 0 && errno == EINTR)) {
+            out->error = ready == 0 && interrupted ? EINTR : 0;
             continue;
         }
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
         ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
         out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
@@ -1003,19 +1003,19 @@ static void program_folder(const char *argv0, char *folder, size_t room)
 }
 
 #ifndef DATADIR
-#define DATADIR "data"             // an installed program is told where its names are
+#define DATADIR "data"             // an installed program is told where that is
 #endif
 
-// The shipped names: in data/ beside the program, or where `make install` puts them.
-static int open_shipped_names(const char *argv0, char *name, size_t room)
+// A file that the program ships with: in data/ beside it, or where `make install` puts it. Its path goes to `name`.
+static int open_shipped(const char *argv0, const char *shipped, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
-    snprintf(name, room, "%s", DATADIR "/names.txt");
-    int file = *folder ? -1 : open_file(name, O_RDONLY);
-    for (size_t i = 0; *folder && file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
-        snprintf(name, room, "%s%s", folder, places[i]);
+    static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
+    int file = -1;
+    errno = ENOENT;
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
+        snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -1034,7 +1034,7 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     char name[4200];
     int file = -1;
     if (!o->data) {
-        file = open_shipped_names(argv0, name, sizeof name);
+        file = open_shipped(argv0, "names.txt", name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
@@ -1068,6 +1068,12 @@ static void free_model(Model *model)
     free(model->values);
     free(model->tokens);
     tape_free(&model->tape);
+}
+
+// How many matrices a model has: a layer is nothing but matrices.
+static uint64_t count_matrices(uint64_t n_layer)
+{
+    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
 }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
@@ -1141,7 +1147,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
-    model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
+    model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
@@ -1186,8 +1192,8 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that stands
- * still. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
+ * stopped. In other builds there is nothing of it.
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
@@ -1200,7 +1206,7 @@ enum { ATOMIC = false };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
@@ -1274,6 +1280,7 @@ static const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), 0, 0, "the CSV of its run, to show its loss curve"},
     {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
@@ -2022,7 +2029,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
+    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
@@ -3180,6 +3187,177 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Page: the model as one HTML file. All that it shows, it computes itself: data/page.html is the whole of it but for
+ * the model, which goes in at one place as JSON. Nothing in there can end the JSON, or the script that holds it.
+ */
+#define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
+#define PAGE_POINTS 1000           // of the loss curve, at most
+
+typedef struct {
+    unsigned char *text;           // [n] the shipped page
+    size_t n, place;               // where the model goes
+    double *losses;                // [n_losses] of the run
+    size_t n_losses;
+    uint64_t first;                // the step of the first of them
+} Page;
+
+static const char page_mark[] = "THE MODEL";
+
+static bool read_page(Page *page, const char *argv0, Error *error)
+{
+    char name[4200];
+    int file = open_shipped(argv0, "page.html", name, sizeof name);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &page->text, &page->n, error, name);
+    close(file);
+    size_t length = sizeof page_mark - 1;
+    while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
+        page->place++;
+    }
+    return ok && (page->place + length <= page->n || fail(error, FAILED, "%s: no place for the model in it", name));
+}
+
+// The losses in a log, one a step, without a gap. After its last line there may be a part of one.
+static bool parse_losses(Page *page, const char *text, size_t n, const char *name, Error *error)
+{
+    static const char heading[] = "step,loss,lr\n";
+    size_t at = sizeof heading - 1;
+    if (n < at || memcmp(text, heading, at) != 0) {
+        return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
+    }
+    page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
+    if (!page->losses) {
+        return no_memory(error);
+    }
+    for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
+        char *end;
+        uint64_t step = strtoull(text + at, &end, 10);
+        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
+        page->first = page->n_losses ? page->first : step;
+        if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
+            return fail(error, FAILED, "%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        }
+        page->losses[page->n_losses++] = loss;
+    }
+    return page->n_losses || fail(error, FAILED, "%s: not a log of a run: no step in it", name);
+}
+
+static bool read_losses(Page *page, const char *name, Error *error)
+{
+    unsigned char *text = NULL;
+    size_t n = 0;
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &text, &n, error, name);
+    if (ok) {
+        text[n] = '\0';                                      // there is room: read_all() has found the end
+        ok = parse_losses(page, (char *)text, n, name, error);
+    }
+    free(text);
+    close(file);
+    return ok;
+}
+
+static void say_character(uint32_t code)
+{
+    if (code > 0xffff) {                                 // an escape has 16 bits: two of them
+        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)), (unsigned)(0xdc00 + (code & 0x3ff)));
+    } else {
+        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
+        say(plain ? "%c" : "\\u%04x", (int)code);
+    }
+}
+
+// A text in UTF-8 as a string of JSON; a byte that is not UTF-8 becomes the character that stands for such bytes.
+static void say_string(const char *text)
+{
+    size_t n = strlen(text), used = 0;
+    say("\"");
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        used = code < 0 ? 1 : used;
+        say_character(code < 0 ? 0xfffd : (uint32_t)code);
+    }
+    say("\"");
+}
+
+// Numbers as base64 of their little-endian bytes: three bytes are four characters, and = fills up the last four.
+static void say_numbers(const char *name, const double *a, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    say(",\n\"%s\":\"", name);
+    for (size_t i = 0; i < 8 * n; i += 3) {
+        size_t here = 8 * n - i < 3 ? 8 * n - i : 3;
+        uint32_t three = 0;
+        for (size_t k = 0; k < here; k++) {
+            uint64_t bits;
+            memcpy(&bits, &a[(i + k) / 8], sizeof bits);
+            three |= (uint32_t)(bits >> 8 * ((i + k) % 8) & 0xff) << 8 * (2 - k);
+        }
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], here > 1 ? digits[three >> 6 & 63] : '=',
+                        here > 2 ? digits[three & 63] : '='};
+        put_bytes(&standard_output, four, sizeof four);
+    }
+    say("\"");
+}
+
+// The losses as a curve of so many points: the least, the mean and the largest of each stretch.
+static void say_losses(const Page *page)
+{
+    size_t n = page->n_losses, points = n < PAGE_POINTS ? n : PAGE_POINTS;
+    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", page->first, n);
+    for (size_t i = 0; i < points; i++) {
+        size_t from = i * n / points, to = (i + 1) * n / points;
+        double low = page->losses[from], high = low, sum = 0;
+        for (size_t k = from; k < to; k++) {
+            low = fmin(low, page->losses[k]);
+            high = fmax(high, page->losses[k]);
+            sum += page->losses[k];
+        }
+        say("%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+    }
+    say("]}");
+}
+
+// The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
+static void say_model(const Options *o, const Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+{
+    const char *slash = strrchr(o->arguments[0], '/');
+    say("{\"version\":\"%s\",\n\"file\":", VERSION);
+    say_string(slash ? slash + 1 : o->arguments[0]);
+    if (o->n_arguments == 2) {
+        say(",\n\"word\":");
+        say_string(o->arguments[1]);
+    }
+    say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
+    for (size_t i = 0; i < tokenizer->BOS; i++) {
+        say_character(tokenizer->uchars[i]);
+    }
+    say("\"");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].stored) {
+            char key[64], value[64];
+            metadata_key(&options[i], key, sizeof key);
+            option_text(&options[i], &checkpoint->options, value, sizeof value);
+            say(",\"%s\":\"%s\"", key, value);
+        }
+    }
+    say("},\n\"state_dict\":[");
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        const Matrix *w = &model->state_dict[i];
+        say("%s{\"name\":\"%s\",\"rows\":%zu,\"cols\":%zu}", i ? "," : "", w->name, w->rows, w->cols);
+    }
+    say("]");
+    say_numbers("params", model->params, model->num_params);
+    say_numbers("m", model->m, model->num_params);
+    say_numbers("v", model->v, model->num_params);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
@@ -3199,6 +3377,7 @@ typedef struct Job {
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
     double *backup;                // heads: a matrix that is set to zero for a while
+    Page page;
 } Job;
 
 static void free_job(Job *job)
@@ -3213,6 +3392,8 @@ static void free_job(Job *job)
     free(job->weights);
     free(job->stats);
     free(job->backup);
+    free(job->page.text);
+    free(job->page.losses);
 }
 
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
@@ -3618,6 +3799,38 @@ static bool run_heads(Job *job, Error *error)
     return word ? show_word(job, error) : show_heads(job, error);
 }
 
+// The model as a page, to look at in a browser.
+static bool run_page(Job *job, Error *error)
+{
+    const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
+    Work *w = &job->work;
+    Page *page = &job->page;
+    if (isatty(STDOUT_FILENO)) {
+        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
+                    path);
+    }
+    if (!load(job, 0, error)) {
+        return false;
+    }
+    if (w->model.num_params > PAGE_PARAMS) {
+        return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
+                    w->model.num_params, PAGE_PARAMS);
+    }
+    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt, error) ||
+        !read_page(page, job->argv0, error) || (job->o.log && !read_losses(page, job->o.log, error))) {
+        return false;
+    }
+    size_t end = page->place + sizeof page_mark - 1;
+    put_bytes(&standard_output, page->text, page->place);
+    say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
+    if (page->n_losses) {
+        say_losses(page);
+    }
+    say("}");
+    put_bytes(&standard_output, page->text + end, page->n - end);
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Command line: one table of commands. All that a user can give is checked here.
  */
@@ -3633,6 +3846,7 @@ static const Command commands[] = {
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2, run_heads},
+    {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2, run_page},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -3889,6 +4103,7 @@ static void print_manual(void)
         "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
         "microgpt eval names.safetensors \\-\\-data names.txt\n"
         "microgpt heads names.safetensors maria\n"
+        "microgpt page names.safetensors maria > names.html\n"
         ".EE\n");
 }
 
