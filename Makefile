@@ -34,9 +34,9 @@ page: microgpt
 	@echo "microgpt.html is ready: double-click it, or open file://$(CURDIR)/microgpt.html in a browser"
 
 # The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
-DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+DEBUG_CFLAGS = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 
-microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c
+microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c tests/debugger/names.h
 	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
 
 # In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
@@ -46,15 +46,15 @@ GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit of
 debug: microgpt-debug
 	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
 	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n train_step" -o run -o views -- ./microgpt-debug $(ARGS); \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views -- ./microgpt-debug $(ARGS); \
 	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
 
-# A walk through one training step and one sampled name, in gdb. Without a terminal, the whole walk at once.
+# A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.
 .PHONY: tour
 tour: microgpt-debug
 	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
-	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
-	$(GDB) $$batch -x tests/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1
+	@if [ -t 0 ] && [ -t 1 ]; then how=go; else how=whole batch=-batch; exec </dev/null; fi; \
+	$(GDB) $$batch -x tests/debugger/tour.gdb -ex $$how --args ./microgpt-debug --quiet --samples 1
 
 # Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
 # their name. tests/README.md has more.
@@ -86,17 +86,23 @@ portability analyze coverage soak:
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
 
-# The program, its names, its page, its licence and its manual page, under PREFIX.
+# The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
+# it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
+SHARE = $(PREFIX)/share/microgpt
+
 .PHONY: install uninstall
-install: microgpt microgpt.1
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
-	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
-	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+install: microgpt.1
+	@folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
+	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
+	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
+	$(BUILD) -DDATADIR='"$(SHARE)"' -o "$(DESTDIR)$(PREFIX)/bin/microgpt" microgpt.c autograd.c -lm
+	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
-	rm -rf "$(DESTDIR)$(PREFIX)/share/microgpt"
+	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
+	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
 MAKEMORE_URL = https://raw.githubusercontent.com/karpathy/makemore/refs/heads/master/names.txt

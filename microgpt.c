@@ -2,12 +2,14 @@
  *
  * It is the program microgpt.py, step by step and to the byte: the same
  * names from the same seed. This first part is the whole algorithm, in the
- * order of the Python program: documents, tokenizer, parameters, model,
- * training, inference, the story. autograd.h is the page to read before it.
- * What surrounds the algorithm comes after it, in ruled sections.
+ * order of the Python program, from the documents to the story. The page to
+ * read before it is autograd.h; what surrounds it comes after it.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
+#ifdef MICROGPT_DEBUG
+#include "tests/debugger/names.h"  // so that the debugger knows the names
+#endif
 
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +19,8 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-
 static void say(const char *format, ...);             // printf
-static bool finite_scores(const double *scores, size_t n, Error *error);
+static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
@@ -34,28 +35,28 @@ static bool after_step(Work *w, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
-// The numbers that a run can be told. Their defaults, the Python program's
-// and the lesson's, are further down, in the table of recipes.
+// The settings of a run. Their defaults, those of the Python program and
+// those of the lesson, are in recipes[], further down.
 typedef struct {
     uint64_t seed;                  // where the random numbers start
     uint64_t n_layer, n_embd, n_head, block_size;
     int activation, schedule;
     double init_std;                // spread of the parameters at the start
-    bool zero_outputs;              // those that end a layer start at zero
+    bool zero_outputs;              // attn_wo, mlp_fc2 start at zero
     uint64_t steps, batch, holdout; // batch: documents a step
     double lr, beta1, beta2;        // Adam's rates
     uint64_t samples;
     double temperature;
 } Config;
 
-enum { RELU, RELU2 };               // activations
-enum { LINEAR, COSINE };            // schedules
+enum { RELU, RELU2 };               // as --activation lists them
+enum { LINEAR, COSINE };            // as --schedule lists them
 
 /* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
-    uint32_t *tokens;    // [length] the characters, as numbers
+    uint32_t *tokens;    // [length] its characters, once encoded its tokens
     size_t length;
     size_t line;         // of the file, for messages
 } Document;
@@ -63,7 +64,7 @@ typedef struct {
 typedef struct {
     Document *docs;      // [n]
     size_t n, longest;
-    uint32_t *text;      // [n_text] the tokens of all documents
+    uint32_t *text;      // [n_text] all documents, one after another
     size_t n_text;
 } Documents;
 
@@ -162,28 +163,28 @@ static void lay_out_parameters(Model *model)
     model->wte = matrix(model, "", "wte", vocab_size, n_embd);
     model->wpe = matrix(model, "", "wpe", model->block_size, n_embd);
     model->lm_head = matrix(model, "", "lm_head", vocab_size, n_embd);
-    for (size_t i = 0; i < model->n_layer; i++) {
-        Layer *layer = &model->layers[i];
-        char li[32];
-        snprintf(li, sizeof li, "layer%zu.", i);
-        layer->attn_wq = matrix(model, li, "attn_wq", n_embd, n_embd);
-        layer->attn_wk = matrix(model, li, "attn_wk", n_embd, n_embd);
-        layer->attn_wv = matrix(model, li, "attn_wv", n_embd, n_embd);
-        layer->attn_wo = matrix(model, li, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = matrix(model, li, "mlp_fc1", 4 * n_embd, n_embd);
-        layer->mlp_fc2 = matrix(model, li, "mlp_fc2", n_embd, 4 * n_embd);
+    for (size_t li = 0; li < model->n_layer; li++) {
+        Layer *layer = &model->layers[li];
+        char pre[32];
+        snprintf(pre, sizeof pre, "layer%zu.", li);
+        layer->attn_wq = matrix(model, pre, "attn_wq", n_embd, n_embd);
+        layer->attn_wk = matrix(model, pre, "attn_wk", n_embd, n_embd);
+        layer->attn_wv = matrix(model, pre, "attn_wv", n_embd, n_embd);
+        layer->attn_wo = matrix(model, pre, "attn_wo", n_embd, n_embd);
+        layer->mlp_fc1 = matrix(model, pre, "mlp_fc1", 4 * n_embd, n_embd);
+        layer->mlp_fc2 = matrix(model, pre, "mlp_fc2", n_embd, 4 * n_embd);
     }
 }
 
-// Random numbers with the spread init_std. In the lesson's recipe the
-// matrices that end a layer start at zero, so that the layer at first adds
-// nothing; they draw their random numbers all the same.
+// Random numbers with the spread init_std. In the lesson's recipe attn_wo
+// and mlp_fc2, whose outputs are added to x, start at zero: a layer then
+// adds nothing at first. They draw their random numbers all the same.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool last = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
-        double std = last && config->zero_outputs ? 0 : config->init_std;
+        bool out = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = out && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
             w->data[k] = random_gauss(rng, 0, std);
         }
@@ -191,9 +192,9 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 }
 
 /* ------------------------------------------------------------------------
- * Model: from a token and its position, and from what was kept of the
- * positions before, to a score for every token that may come next. Where
- * the tape is fused, one line of it stands in for a whole definition.
+ * Model: a token and its position go in; a score for every token that may
+ * come next, the logits, comes out. First its three building blocks, each
+ * by its definition; a fused tape records one line instead.
  */
 // linear: each output is the dot product of the input with one row of w.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
@@ -247,16 +248,14 @@ static void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself: a token at a position goes in, a score for every token
-// that may come next (the logits) comes out. Keys and values of every layer
-// grow by this position's; those before it are what attention looks at.
+// The model itself. A word and a colon in a comment name the value that
+// its line makes, for the debugger.
 static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
     double **keys = model->keys, **values = model->values;
     size_t n_embd = model->n_embd, n_head = model->n_head;
     size_t head_dim = model->head_dim, seen = pos_id + 1;
-    double scale = 1 / sqrt((double)head_dim);
 
     // the token's embedding, a row of wte, and the position's, a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
@@ -267,9 +266,9 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: positions look back at one another. The
-        // numbers are the lesson's lines. A key and a value go to the next
-        // place in the cache; seen counts the places, this one included.
+        // 1) Multi-head attention: this position looks back at all those
+        // seen, itself included. Its key and value are row pos_id of the
+        // layer's cache, n_embd wide. The numbers are the lesson's lines.
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
@@ -277,21 +276,22 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *v = values[li] + pos_id * n_embd;
         linear_into(tape, k, x, layer->attn_wk);
         linear_into(tape, v, x, layer->attn_wv);
-        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
-        for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
+        double *x_attn = ag_vector(tape, n_embd);  // 123: all heads' output
+        for (size_t h = 0; h < n_head; h++) {      // 124: for each head
             size_t hs = h * head_dim;              // 125: where it starts
-            double *q_h = q + hs;                  // 126: its slice of q,
-            double *k_h = keys[li] + hs;           // 127: of each key, t's
-            double *v_h = values[li] + hs;         // 128: at t * n_embd
-            // 129: how well the query fits each key: their dot product
-            double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
-                                              head_dim, scale);
-            // 130: the same as shares of its attention
+            double *q_h = q + hs;                  // 126: its slice of q
+            double *k_h = keys[li] + hs;           // 127: of every key
+            double *v_h = values[li] + hs;         // 128: of every value
+            // 129: how well the query fits each key: scaled dot products
+            double *attn_logits =
+                ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim,
+                            1 / sqrt((double)head_dim));
+            // 130: the same as shares, which add up to 1
             double *attn_weights = softmax(tape, attn_logits, seen);
-            // 131: the values, each weighted with its share
+            // 131: the sum of the values, each weighted by its share
             double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
                                                seen, n_embd, head_dim);
-            // 132: to its place in the row of all outputs
+            // 132: appended to the output of the heads before
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
         x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
@@ -320,12 +320,12 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 // Returns how many there are to predict.
 static size_t take_document(Model *model, const Document *doc)
 {
-    size_t n = doc->length + 1, BOS = model->vocab_size - 1;
+    size_t n = doc->length + 1;
+    uint32_t BOS = (uint32_t)model->vocab_size - 1;
     n = n < model->block_size ? n : model->block_size;
-    model->tokens[0] = (uint32_t)BOS;
+    model->tokens[0] = BOS;
     for (size_t i = 0; i < n; i++) {
-        model->tokens[i + 1] = i < doc->length ? doc->tokens[i]
-                                               : (uint32_t)BOS;
+        model->tokens[i + 1] = i < doc->length ? doc->tokens[i] : BOS;
     }
     return n;
 }
@@ -350,6 +350,7 @@ static double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
+// It falls from lr to 0, in a line or along half a cosine wave.
 static double learning_rate(const Config *config, uint64_t step)
 {
     double pi = 3.141592653589793, lr = config->lr;
@@ -359,15 +360,15 @@ static double learning_rate(const Config *config, uint64_t step)
 }
 
 // Adam: each parameter moves against the running mean of its gradient,
-// measured by the root of the running mean of the gradient's square. Both
-// means start at zero; the corrections undo what that takes from them.
+// divided by the root of the running mean of the gradient's square. Both
+// means start at zero, and so too small; the corrections make up for that.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
     double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
     double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
-                       correct1, correct2);   // as many as it can, fast
+                       correct1, correct2);   // for speed alone
     for (; i < model->num_params; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -398,7 +399,6 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
@@ -427,14 +427,13 @@ static bool train(Work *w, Error *error)
  * until BOS is drawn or the block is full. A temperature below 1 makes the
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
-// One sample, which begins with the prompt, into model->tokens. The cache
-// was made before the mark, so tape_drop() leaves it alone.
+// One sample, which begins with the prompt, into model->tokens.
 static bool sample(Work *w, size_t *length, Error *error)
 {
     Model *model = &w->model;
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, BOS = vocab_size - 1;
-    size_t token_id = BOS;
+    size_t vocab_size = model->vocab_size;
+    size_t BOS = w->tokenizer.BOS, token_id = BOS;
     double temperature = w->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
@@ -442,7 +441,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(scores, vocab_size, error)) {
+        if (!finite_scores(w, scores, error)) {
             return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
@@ -462,7 +461,7 @@ static bool infer(Work *w, Error *error)
     size_t n;
     tape_drop(&w->model.tape);
     new_cache(&w->model, w->model.block_size);
-    tape_mark(&w->model.tape);            // all samples use the same cache
+    tape_mark(&w->model.tape);         // tape_drop() then spares the cache
     for (uint64_t i = 0; i < w->config->samples; i++) {
         if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
             return false;
@@ -494,7 +493,8 @@ static bool microgpt(Work *w, Error *error)
     say("num docs: %zu\n", w->docs.n);
     say("vocab size: %zu\n", w->tokenizer.vocab_size);
     say("num params: %zu\n", w->model.num_params);
-    return end_training(w, train(w, error), error) && infer(w, error);
+    bool trained = train(w, error);
+    return end_training(w, trained, error) && infer(w, error);
 }
 
 /* ==================================================================================================================
@@ -592,12 +592,12 @@ typedef struct {
 static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
-        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
-        struct pollfd ready = {.fd = out->file, .events = POLLOUT};
-        if (poll(&ready, 1, 1000) == 0) {
-            out->error = interrupted ? EINTR : 0;
+        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
+        if (ready == 0 || (ready < 0 && errno == EINTR)) {
+            out->error = ready == 0 && interrupted ? EINTR : 0;
             continue;
         }
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
         ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
         out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
@@ -681,11 +681,6 @@ static bool all_finite(const double *a, size_t n)
         }
     }
     return true;
-}
-
-static bool finite_scores(const double *scores, size_t n, Error *error)
-{
-    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
 }
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
@@ -967,7 +962,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8; if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 makes it so"
+                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
@@ -1019,7 +1014,7 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
     static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
     int file = -1;
     errno = ENOENT;
-    for (size_t i = *folder ? 0 : 2; file < 0 && i < 3 && errno == ENOENT; i++) {
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
         snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
         file = open_file(name, O_RDONLY);
     }
@@ -1073,6 +1068,12 @@ static void free_model(Model *model)
     free(model->values);
     free(model->tokens);
     tape_free(&model->tape);
+}
+
+// How many matrices a model has: a layer is nothing but matrices.
+static uint64_t count_matrices(uint64_t n_layer)
+{
+    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
 }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
@@ -1146,7 +1147,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
-    model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
+    model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
@@ -1191,8 +1192,8 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that stands
- * still. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
+ * stopped. In other builds there is nothing of it.
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
@@ -1236,7 +1237,8 @@ static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
     {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
-    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0, "what --new compares with (default: the shipped names)"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
+     "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1247,7 +1249,7 @@ static const Option options[] = {
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
     {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
-     "documents, the last after the shuffle, to measure the loss on instead of training on them"},
+     "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
@@ -2027,7 +2029,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
+    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
@@ -2420,6 +2422,7 @@ typedef struct {
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     double last_sum, last_n;       // of the losses of the last steps
@@ -2459,6 +2462,13 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
+static void start_curve(Run *run, uint64_t from)
+{
+    uint64_t n = run->o->config.steps - from;
+    run->from = from;
+    run->n_points = n < POINTS ? (size_t)n : POINTS;
+}
+
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
 static void set_up_progress(Run *run)
 {
@@ -2470,14 +2480,13 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->config.steps - run->first;
-    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
+    start_curve(run, run->first);
     run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
+    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
     run->curve[i].sum += loss;
     run->curve[i].n++;
     if (run->o->config.steps - step <= LAST_STEPS) {
@@ -2566,7 +2575,7 @@ static void draw_curve(const Run *run, double took)
             sum += run->curve[k].sum;
             count += run->curve[k].n;
         }
-        mean[i] = sum / count;
+        mean[i] = count > 0 ? sum / count : mean[i - 1];           // a log may have gaps, but not at its beginning
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
@@ -2593,9 +2602,12 @@ static void draw_curve(const Run *run, double took)
         }
         before = level;
     }
-    char title[96];
-    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->config.steps - run->first), took);
+    char title[96], last_part[48] = "";
+    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    if (now < all) {
+        snprintf(last_part, sizeof last_part, "the last %llu ", now);
+    }
+    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2616,34 +2628,41 @@ static void draw_curve(const Run *run, double took)
         fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
     snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
+#define LOG_HEADING "step,loss,lr\n"
+
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
-    struct stat info;
-    static const char heading[] = "step,loss,lr\n";
+    struct stat info, out;
     static Output log;
     const char *name = run->o->log;
-    bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    bool there = stat(name, &info) == 0;
+    if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
+        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
+        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        return true;
+    }
+    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
     log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
     if (log.file < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
     run->log = &log;
     if (!old) {
-        put(&log, "%s", heading);
+        put(&log, LOG_HEADING);
         return true;
     }
     unsigned char *text = NULL;
-    size_t n = 0, end = sizeof heading - 1;
+    size_t n = 0, end = strlen(LOG_HEADING);
     bool ok = read_all(log.file, &text, &n, error, name);
-    if (ok && (n < end || memcmp(text, heading, end) != 0)) {
+    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
         ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
     while (ok && end < n) {
@@ -2652,8 +2671,19 @@ static bool open_log(Run *run, Error *error)
             break;
         }
         *newline = '\0';
-        if (strtoull((const char *)line, NULL, 10) > run->first) {
+        char *comma;
+        uint64_t step = strtoull((const char *)line, &comma, 10);
+        if (step > run->first) {
             break;
+        }
+        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+        if (run->bar && step && isfinite(loss)) {
+            if (run->from == run->first) {
+                start_curve(run, step - 1);
+            }
+            if (step > run->from) {
+                add_to_curve(run, step - 1, loss);
+            }
         }
         end = (size_t)(newline - text) + 1;
     }
@@ -2715,6 +2745,9 @@ static bool note_step(Run *run, uint64_t step, double loss, Error *error)
     if (run->lines) {
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    }
+    if (run->log == &standard_output && step == run->first) {
+        say(LOG_HEADING);
     }
     if (run->log) {
         put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
@@ -2792,7 +2825,7 @@ static bool end_run(Run *run, bool ok, Error *error)
     ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
     if (run->log) {
         flush(run->log);
-        if (close(run->log->file) < 0 && !run->log->error) {
+        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
             run->log->error = errno;
         }
         if (ok && run->log->error) {
@@ -2801,6 +2834,8 @@ static bool end_run(Run *run, bool ok, Error *error)
     }
     if (run->bar && ok) {
         draw_curve(run, took);
+    }
+    if (run->bar && ok && run->last_n > 0) {
         fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
     free_target(&run->target);
@@ -3337,6 +3372,7 @@ typedef struct Job {
     bool numbered;                 // samples: those after training are, as in Python
     uint64_t *known;               // samples: what they are compared with, [room] of hashes
     size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
     uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
@@ -3577,10 +3613,18 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
+static bool finite_scores(Work *w, const double *scores, Error *error)
+{
+    return all_finite(scores, w->model.vocab_size) ||
+           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                w->job->n_samples + 1);
+}
+
 // With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
     Job *job = w->job;
+    job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
     known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
     job->n_known += known;

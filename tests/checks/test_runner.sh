@@ -1,4 +1,5 @@
 # The tests' own runner: what it runs, counts and says, in a small project of its own.
+# this file only with ALL=1
 . tests/lib.sh
 
 # A project of a few tests that pass, fail, skip, crash and say nothing.

@@ -45,7 +45,7 @@ rows() { sed -n "$1"p; }
 
 for compiler in gcc clang; do
     if command -v $compiler >/dev/null 2>&1; then
-        log=$($compiler $WARN -Werror -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
+        log=$($compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
               microgpt.c autograd.c -lm 2>&1) && ok "the debug build has no warnings with $compiler" ||
             not_ok "the debug build has no warnings with $compiler" "none" "$log"
     else
@@ -148,8 +148,8 @@ finish
 echo @moved\n
 param layer0.attn_wo 3 5
 EOF
-    has "gdb starts at the first line of the first training step" 'train_step (model=' "$T/session"
-    has "and shows the list of commands" '  doc                  the document' "$T/session"
+    has "gdb starts where the loss of the first document begins" 'document_loss (model=' "$T/session"
+    has "and shows the list of commands" '  doc                    the document' "$T/session"
 
     same "1. the tokens of the document" "$(figure token)" "$(part doc | columns 2)"
     near "2. x before and after rmsnorm at position 2" "$(figure rmsnorm:0:2)" "$(part rmsnorm | columns '2 3')"
@@ -174,10 +174,10 @@ EOF
     near "9. and as the Python program has it" -0.0036072376622873804 \
          "$(part param | awk '$1 == "gradient" { print $2 }')"
     use='layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]*\), a part of x_wo\[3\]'
-    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.* = $use.*/\1/p"))"
+    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.*: $use.*/\1/p"))"
     near "10. their local derivatives are x_attn[5] at each position" \
          "$(for p in 0 1 2 3 4 5 6; do figure head_out:1:0:$p | rows 2; done)" \
-         "$(part users | sed -n 's/^ *local derivative \([^,]*\),.*/\1/p')"
+         "$(part users | sed -n 's/^ *local derivative \([^ ]*\) .*/\1/p')"
     near "10. and what each adds is the gradient in the end" "$(figure grad)" \
          "$(part users | sed -n 's/^ *local derivative.* is \(.*\)/\1/p' | awk '{ s += $1 } END { printf "%.17g", s }')"
     near "11. this logit" "$(figure logits:0:3 | rows 6)" "$(part logit | awk '$1 == "data" { print $2 }')"
@@ -199,7 +199,7 @@ break gpt if pos_id == 3
 continue
 echo @where\n
 print pos_id
-break v_dots
+break ag_row_dots
 continue
 up
 echo @locals\n
@@ -236,7 +236,7 @@ up
 echo @pointer\n
 explain model->params
 explain loss
-explain v6175
+eval "explain v%d", model->tape.lines[17].out - model->tape.data
 users &model->layers[0].attn_wo->data[53]
 users logits 5 0
 echo @names\n
@@ -312,20 +312,20 @@ EOF
     same "tape counts every line" "$(part lines | awk 'NR == 1 { print $3 }')" \
          "$(part stale | awk '$1 == "all" { print $2 }')"
     same "and its counts add up" "$(part lines | awk 'NR == 1 { print $3 }')" \
-         "$(part stale | awk '$1 ~ /^(add|mul|pow|log|exp|relu|plus|times)$/ { s += $2 } END { print s }')"
+         "$(part stale | awk '$1 ~ /^(add|mul|pow|log|exp|relu|copy)$/ { s += $NF } END { print s }')"
     same "after backward there is a gradient" 16 "$(part gradients | columns 3 | awk '$1 != 0' | wc -l | tr -d ' ')"
     part leaf >"$T/leaf"
     has "explain: a parameter has no maker" "no operation made it: it is a parameter" "$T/leaf"
     part pointer >"$T/pointer"
     has "explain takes an expression of C" "wte[0][0]" "$T/pointer"
-    has "explain loss" "losses at 6 * 0.142857 (times)" "$T/pointer"
-    has "explain v6175: a value without a name" "layer0.attn_wo[3][5] * x_attn[5] at 0 (mul)" "$T/pointer"
+    has "explain loss" "(mul const)" "$T/pointer"
+    has "explain v123: a value without a name" "made by line 17 of the tape" "$T/pointer"
     has "users takes an expression of C" "used by 7 lines of the tape" "$T/pointer"
     has "users of a logit: softmax" "logits[5] at 0 +" "$T/pointer"
     part names >"$T/names"
-    has "vec lists the names" "head0.attn_weights   the same as shares of attention" "$T/names"
+    has "vec lists the names" "  head0.attn_weights  [7] at 6 " "$T/names"
     part wrong >"$T/wrong"
-    for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: not one of rmsnorm wq' \
+    for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: no line of gpt() with this text' \
         'There are 4 heads' 'attn_logits at position 99' 'k at position 99' '16 rows and 16 columns' \
         'logits is no parameter' 'logits has 27 elements' 'no value of the tape' \
         'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' 'explain VALUE: the' 'users VALUE: the' \
@@ -335,7 +335,7 @@ EOF
     done
     part help >"$T/help"
     same "every command has help" 0 "$(grep -c 'User-defined\|Undefined' "$T/help")"
-    for name in doc vec around head cache attn lands top5 param moves explain users look tape layer digits views; do
+    for name in doc vec row around head cache attn lands top5 param moves watchgrad explain users look tape layer views; do
         if grep -q "^define $name\$" .gdbinit && grep -q "^command regex .* -- $name\$" .lldbinit &&
             grep -q "^  $name " "$T/session"; then
             ok "$name is in .gdbinit, in .lldbinit and in the list"
@@ -384,7 +384,7 @@ EOF
 
     ask '--recipe lesson --steps 2' <<'EOF'
 begin
-tbreak train_step
+tbreak document_loss
 continue
 tbreak adam
 continue
@@ -399,8 +399,8 @@ EOF
     # What people type.
     printf '%s\n' doc 'break gpt if pos_id == 3' continue 'attn 0 2' finish top5 'explain logits 5' \
         'call show_attention(0, 3)' quit | make -s debug >"$T/session" 2>&1
-    has "make debug stops in train_step" "train_step (model=" "$T/session"
-    has "make debug lists the commands" "views                this list" "$T/session"
+    has "make debug stops in document_loss" "document_loss (model=" "$T/session"
+    has "make debug lists the commands" "views                  this list" "$T/session"
     has "make debug takes commands" "The document: myliah" "$T/session"
     has "make debug: the next stop" "pos_id=3" "$T/session"
     has "make debug: attn 0 2" "head 0 at position 2 (y) looks at" "$T/session"
@@ -414,7 +414,7 @@ EOF
     sed -n 's/.*{ "text": "\(.*\)" }.*/\1/p' .vscode/launch.json |
         sed "s|\${workspaceFolder}|$(pwd)|" >"$T/editor"
     gdb -nx -q -batch -x "$T/editor" -ex run -ex doc ./microgpt-debug >"$T/session" 2>&1 </dev/null
-    has "launch.json, gdb: stops in train_step" "train_step (model=" "$T/session"
+    has "launch.json, gdb: stops in document_loss" "document_loss (model=" "$T/session"
     has "launch.json, gdb: knows the commands" "The document: myliah" "$T/session"
 
     # Other editors: a gdb of their own, which is told to read the commands.
@@ -477,16 +477,16 @@ elif ! lldb --no-lldbinit -b -o 'breakpoint set -n main' -o run -o 'expression 6
     skip "the commands in lldb" "lldb cannot run a program here"
 else
     "$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n train_step' -o run \
+    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run \
         -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
         -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
-        -o 'explain logits 5' -o 'look keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o tape -o 'layer 0' \
+        -o 'explain logits 5' -o 'look model->keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o tape -o 'layer 0' \
         -o 'breakpoint delete -f' -o 'breakpoint set -n adam' -o continue -o 'param layer0.attn_wo 3 5' \
-        -o 'users layer0.attn_wo 3 5' -o 'explain loss' -o 'explain &p[0]' -o 'users &p[0]' \
+        -o 'users layer0.attn_wo 3 5' -o 'explain loss' -o 'explain &model->params[0]' -o 'users &model->params[0]' \
         -o 'moves layer0.attn_wo 3 5' -o finish -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
     # what a command printed: from its echo to the next
     lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
-    has "lldb stops in train_step" 'train_step(model=' "$T/session"
+    has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
     same "lldb: doc" "$(figure token)" "$(lldb_part doc | columns 2)"
     near "lldb: around rmsnorm 2" "$(figure rmsnorm:0:2)" "$(lldb_part 'around rmsnorm 2' | columns '2 3')"
     near "lldb: head 2" "$(figure attn_wq:0:3 | rows 9,12)" \
@@ -498,7 +498,7 @@ else
     near "lldb: top5 2" "$(figure top_prob:2)" "$(lldb_part 'top5 2' | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
     near "lldb: explain logits 5" "$(figure logits:0:3 | rows 6)" \
          "$(lldb_part 'explain logits 5' | awk '$1 == "data" { print $2 }')"
-    near "lldb: look keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" "$(lldb_part 'look keys[0] 2' | awk '{ print $1 }')"
+    near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
     near "lldb: vec q" "$(figure attn_wq:0:3)" "$(lldb_part 'vec q' | columns 2)"
     near "lldb: vec q 1" "$(figure attn_wq:0:1)" "$(lldb_part 'vec q 1' | columns 2)"
     near "lldb: param" "$(figure grad)" "$(lldb_part 'param layer0.attn_wo 3 5' | awk '$1 == "gradient" { print $2 }')"
@@ -506,17 +506,17 @@ else
          "$(lldb_part 'moves layer0.attn_wo 3 5' | awk '$1 == "value" { print $3 }')"
     has "lldb: users" "used by 7 lines of the tape" "$T/session"
     has "lldb: an expression of C" "wte[0][0]" "$T/session"
-    has "lldb: explain loss" "losses at 6 * " "$T/session"
+    has "lldb: explain loss" "(mul const)" "$T/session"
     has "lldb: cache" "layer 0: 4 positions in the cache" "$T/session"
     has "lldb: tape" "lines, from 4 positions" "$T/session"
-    has "lldb: views" "  doc                  the document" "$T/session"
-    has "lldb: finish goes back to train_step" "return *loss;" "$T/session"
+    has "lldb: views" "  doc                    the document" "$T/session"
+    has "lldb: finish goes back to train_step" "train_step(model=" "$T/session"
 
     # As in the editor, and as make debug starts it.
     init=$(sed -n 's/.*"initCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$(pwd)|")
     before=$(sed -n 's/.*"preRunCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json)
     lldb --no-lldbinit -b -o "$init" -o "$before" -o run -o doc ./microgpt-debug >"$T/session" 2>&1 </dev/null
-    has "launch.json, lldb: stops in train_step" 'train_step(model=' "$T/session"
+    has "launch.json, lldb: stops in document_loss" 'document_loss(model=' "$T/session"
     has "launch.json, lldb: knows the commands" "The document: myliah" "$T/session"
     mkdir "$T/bin"
     for tool in sh make cc gcc "$CC" lldb env; do
@@ -524,6 +524,6 @@ else
     done
     make -q microgpt-debug && printf 'doc\nquit\n' | PATH="$T/bin" make -s debug >"$T/session" 2>&1
     has "make debug without gdb starts lldb" "The document: myliah" "$T/session"
-    has "make debug without gdb lists the commands" "views                this list" "$T/session"
+    has "make debug without gdb lists the commands" "views                  this list" "$T/session"
 fi
 finish

@@ -36,11 +36,13 @@ static void check_model(Work *work, const Checkpoint *checkpoint)
     tape_drop(&model->tape);
     new_cache(model, model->block_size);
     tape_mark(&model->tape);
+    static Job job;                                      // too large for small stacks
     Config config = {.temperature = 0.5};
     Error error = {0};
     size_t length = 0;
     work->config = &config;
     work->rng = &random;
+    work->job = &job;
     check_error(sample(work, &length, &error), &error);
     PROMISE(length <= model->block_size);
     for (size_t i = 0; i < length; i++) {

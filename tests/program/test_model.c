@@ -1,6 +1,6 @@
 /* The model: its parameters, gradients and losses against the figures in tests/reference, fused against atomic, and
  * against numerical derivatives; and that the memory reserved for a model is enough. */
-// also built with -DAUTOGRAD_PLAIN
+// also built with -DAUTOGRAD_PLAIN only with ALL=1
 // also built with -DAUTOGRAD_TILE=3 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
