@@ -28,7 +28,7 @@ ASAN_OPTIONS=detect_leaks=1:exitcode=98:allocator_may_return_null=1 UBSAN_OPTION
 export ASAN_OPTIONS UBSAN_OPTIONS
 
 mkdir "$T/data"
-cp data/names.txt "$T/data/"                          # where the program looks for the names that it comes with
+cp data/names.txt data/page.html "$T/data/"           # where the program looks for what it comes with
 printf 'anna\nbob\n\nc\303\251line\ndora\n' >"$T/names.txt"
 SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
 
@@ -54,6 +54,7 @@ scenario()
     heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
     word) set -- heads "$W/model" anna ;;
     word-tsv) set -- heads "$W/model" anna --tsv ;;
+    page) set -- page "$W/model" --log "$W/log" anna ;;
     help) set -- --help ;;
     manual) set -- --manual-page ;;
     esac
@@ -102,7 +103,7 @@ named_and_undamaged()
     *alloc' microgpt: '*'not enough memory'* | 'strdup microgpt: '*'not enough memory'*) ;;
     open_memstream' microgpt: not enough memory' | f*' microgpt: not enough memory') ;;
     *alloc* | strdup* | open_memstream* | ferror* | fclose*) trouble="a line that does not name memory: $(cat "$T/stderr")" ;;
-    *' microgpt: '*names.txt': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
+    *' microgpt: '*names.txt': '* | *' microgpt: '*page.html': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
     *) trouble="a line that does not name the file: $(cat "$T/stderr")" ;;
     esac
     for found in "$W"/*; do
@@ -145,7 +146,7 @@ fault()
 FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
     >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
-scenarios='train save resume sample eval heads'
+scenarios='train save resume sample eval heads page'
 [ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv manual"
 
 # count SCENARIO: the run without a fault, its result and its calls.
@@ -197,7 +198,7 @@ done
 
 # Once more where every line is a write of its own, so that each thing said is one that fails.
 for s in $scenarios; do
-    case $s in stdin | shipped | save | resume) continue ;; esac
+    case $s in stdin | shipped | save | resume | page) continue ;; esac
     count "$s by line" || continue
     fault "$s by line" write EIO failed "$(calls_of write)"
 done
