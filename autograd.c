@@ -8,6 +8,10 @@
  */
 #include "autograd.h"
 
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +76,8 @@ double *ag_vector(Tape *t, size_t n)
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     size_t room = n > 1 ? round_up(n) : n;
     if (t->counting) {
-        t->n_values = room < SIZE_MAX / 2 - at ? at + room : SIZE_MAX / 2;
+        size_t most = SIZE_MAX / 2 + 1 - BLOCK;        // whole blocks, so that rounding does not go beyond it
+        t->n_values = room < most - at ? at + room : most;
         return t->data;                                // a place that nobody will look at
     }
     if (room > t->max_values - BLOCK - at) {

@@ -2,9 +2,8 @@
  *
  * It is the program microgpt.py, step by step and to the byte: the same
  * names from the same seed. This first part is the whole algorithm, in the
- * order of the Python program: documents, tokenizer, parameters, model,
- * training, inference, the story. autograd.h is the page to read before it.
- * What surrounds the algorithm comes after it, in ruled sections.
+ * order of the Python program, from the documents to the story. The page to
+ * read before it is autograd.h; what surrounds it comes after it.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
@@ -20,21 +19,19 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-typedef struct Run Run;         // what goes on beside the training
-
 static void say(const char *format, ...);             // printf
-static bool finite_scores(const double *scores, size_t n, Error *error);
+static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
-static size_t random_below(Random *rng, size_t n); // 0 to n - 1
+static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t likeliest(const double *p, size_t n);
 static bool read_documents(Work *w, Error *error);
 static bool read_checkpoint(Work *w, Error *error);
-static bool encode_documents(Work *w, size_t n, Error *error);
+static bool encode_all(Work *w, Error *error);
 static bool new_parameters(Work *w, Error *error);
 static bool begin_training(Work *w, Error *error);
-static bool after_step(Run *run, uint64_t step, double loss, Error *error);
+static bool after_step(Work *w, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
@@ -281,12 +278,12 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *v = values[li] + pos_id * n_embd;
         linear_into(tape, k, x, layer->attn_wk);
         linear_into(tape, v, x, layer->attn_wv);
-        double *x_attn = ag_vector(tape, n_embd); // 123: all heads' outputs
+        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
         for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
             size_t hs = h * head_dim;              // 125: where it starts
             double *q_h = q + hs;                  // 126: its slice of q,
-            double *k_h = keys[li] + hs;           // 127: of each key, the
-            double *v_h = values[li] + hs;         // 128: t-th t*n_embd on
+            double *k_h = keys[li] + hs;           // 127: of each key, t's
+            double *v_h = values[li] + hs;         // 128: at t * n_embd
             // 129: how well the query fits each key: their dot product
             double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
                                               head_dim, scale);
@@ -298,7 +295,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
             // 132: to its place in the row of all outputs
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
-        x = linear(tape, x_attn, layer->attn_wo); // 133: x_wo: heads, mixed
+        x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
         x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
@@ -402,7 +399,6 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
@@ -411,8 +407,7 @@ struct Work {
     Random *rng;
     Document prompt;     // what every sample begins with
     bool resumed;        // tokenizer and parameters come from a file
-    Run *run;
-    struct Job *job;     // the command it is a part of
+    struct Job *job;     // the command that it is a part of
 };
 
 static bool train(Work *w, Error *error)
@@ -420,7 +415,7 @@ static bool train(Work *w, Error *error)
     uint64_t step = w->model.steps_done;
     for (; step < w->config->steps; step++) {
         double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w->run, step, loss, error)) {
+        if (!after_step(w, step, loss, error)) {
             return false;
         }
     }
@@ -447,7 +442,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(scores, vocab_size, error)) {
+        if (!finite_scores(w, scores, error)) {
             return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
@@ -493,7 +488,7 @@ static bool microgpt(Work *w, Error *error)
         }
         init_parameters(&w->model, w->rng, w->config);
     }
-    if (!encode_documents(w, w->docs.n, error) || !begin_training(w, error)) {
+    if (!encode_all(w, error) || !begin_training(w, error)) {
         return false;
     }
     say("num docs: %zu\n", w->docs.n);
@@ -505,13 +500,15 @@ static bool microgpt(Work *w, Error *error)
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, commands,
- *   command line
+ *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, the page,
+ *   commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -523,6 +520,10 @@ static bool microgpt(Work *w, Error *error)
 
 #define VERSION "1.0.0"
 
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
  */
@@ -531,7 +532,7 @@ struct Error {
     char text[8192];     // room for the longest file name and what is wrong with it
 };
 
-enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130 };
+enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
@@ -568,9 +569,16 @@ static void set_error(Error *error, int status, const char *format, ...)
     }
 }
 
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+
+// A word beside the result, on standard error. --quiet silences it.
+static Error remark;
+#define note(o, ...) \
+    (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
+
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
-// where it stopped, an interrupted one starts again. The first failure is remembered in error, and nothing more is
-// written: so it is enough to ask for it now and then.
+// where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
+// so it is enough to ask for it now and then.
 typedef struct {
     int file;
     int error;           // errno
@@ -579,12 +587,20 @@ typedef struct {
     char bytes[1 << 16];
 } Output;
 
+// Whoever reads the output may be slow. An interrupted run gives them a second more, and writes only what a pipe that
+// is ready takes without waiting.
 static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
-        ssize_t written = write(out->file, out->bytes + done, out->n - done);
+        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
+        if (ready == 0 || (ready < 0 && errno == EINTR)) {
+            out->error = ready == 0 && interrupted ? EINTR : 0;
+            continue;
+        }
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
+        ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
-        out->error = written < 0 && errno != EINTR ? errno : 0;
+        out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
     }
     out->n = 0;
     return !out->error;
@@ -637,9 +653,18 @@ static void say(const char *format, ...)
     va_end(args);
 }
 
+// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
+static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
+
 static bool said(Error *error)
 {
     int reason = standard_output.error;
+    if (interrupted) {
+        return fail(error, INTERRUPTED, "interrupted");
+    }
+    if (reason == EPIPE && ends_with_pipe) {
+        return fail(error, PIPE_CLOSED, "%s", "");
+    }
     return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
 }
 
@@ -658,11 +683,6 @@ static bool all_finite(const double *a, size_t n)
     return true;
 }
 
-static bool finite_scores(const double *scores, size_t n, Error *error)
-{
-    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
-}
-
 // What the command line asks for. The names and defaults are in the table of options, further down.
 typedef struct {
     const struct Command *command;
@@ -674,7 +694,7 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    bool quiet, tsv, help, version, manual;
+    bool new, quiet, tsv, help, version, manual;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -843,12 +863,20 @@ static size_t encode_utf8(uint32_t code, char out[4])
     return length;
 }
 
+// What a terminal would obey instead of showing it.
+static bool is_control(uint32_t code)
+{
+    return code < ' ' || (code >= 0x7f && code < 0xa0);
+}
+
 // The characters of n tokens, and the end of the line.
 static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        say("%.*s", (int)encode_utf8(uchars[tokens[i]], bytes), bytes);
+        uint32_t code = uchars[tokens[i]];
+        bool hidden = standard_output.by_line && is_control(code);         // people are reading
+        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
     }
     say("\n");
 }
@@ -859,24 +887,27 @@ static bool is_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-// Opens a file, and tries again where a signal came in between. -1: it cannot be opened.
+// Opens a file, and tries again where a signal came in between. One that must be new is private at first. -1: it cannot
+// be opened.
 static int open_file(const char *name, int flags)
 {
     int file;
     do {
-        file = open(name, flags | O_CLOEXEC, 0666);
+        file = open(name, flags | O_CLOEXEC, flags & O_EXCL ? 0600 : 0666);
     } while (file < 0 && errno == EINTR);
     return file;
 }
 
-// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, and an interrupted
-// one starts again.
+// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, an interrupted one
+// starts again, and one that has to wait, waits.
 static ssize_t read_up_to(int file, void *bytes, size_t n)
 {
     size_t done = 0;
     while (done < n) {
         ssize_t got = read(file, (char *)bytes + done, n - done);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
+        if (got < 0 && errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, -1);
+        } else if (got == 0 || (got < 0 && errno != EINTR)) {
             return got < 0 ? -1 : (ssize_t)done;
         }
         done += got > 0 ? (size_t)got : 0;
@@ -931,7 +962,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8" : "a zero byte: this is not a text file");
+                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
+                             : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
             if (start < end || !is_space((uint32_t)code)) {
@@ -970,15 +1002,20 @@ static void program_folder(const char *argv0, char *folder, size_t room)
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
 
-// The shipped names: in data/ beside the program, or where `make install` puts them.
-static int open_shipped_names(const char *argv0, char *name, size_t room)
+#ifndef DATADIR
+#define DATADIR "data"             // an installed program is told where that is
+#endif
+
+// A file that the program ships with: in data/ beside it, or where `make install` puts it. Its path goes to `name`.
+static int open_shipped(const char *argv0, const char *shipped, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
+    static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
     int file = -1;
-    for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
-        snprintf(name, room, "%s%s", folder, places[i]);
+    errno = ENOENT;
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
+        snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -990,22 +1027,26 @@ static const char *data_name(const Options *o)
     return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
 }
 
+static struct stat data_file;                      // where the documents came from
+
 static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
 {
     char name[4200];
     int file = -1;
     if (!o->data) {
-        file = open_shipped_names(argv0, name, sizeof name);
+        file = open_shipped(argv0, "names.txt", name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     }
     if (file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
+                    o->data ? "" : "; to train on other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
+    bool ok = (fstat(file, &data_file) == 0 || fail(error, FAILED, "%s: %s", name, strerror(errno))) &&
+              read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
     free(bytes);
     if (file != STDIN_FILENO) {
         close(file);
@@ -1014,8 +1055,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Memory: all of it is taken before the first step. How much that is, is counted: what the run will do is written once
- * on a tape that only counts, so that gpt() can change without a word here.
+ * Memory: all of it is taken before the first step. How much that is, is counted: what the model does at the last
+ * position, where it does most, is written once on a tape that only counts. So gpt() can change without a word here.
  */
 static void free_model(Model *model)
 {
@@ -1027,6 +1068,12 @@ static void free_model(Model *model)
     free(model->values);
     free(model->tokens);
     tape_free(&model->tape);
+}
+
+// How many matrices a model has: a layer is nothing but matrices.
+static uint64_t count_matrices(uint64_t n_layer)
+{
+    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
 }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
@@ -1043,6 +1090,24 @@ static bool fits_memory(double bytes)
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
 }
 
+// Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
+static bool too_large(const Model *model, double bytes, double cache, double step, Error *error)
+{
+    double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
+    const struct { double bytes; const char *what; } parts[] = {
+        {row * 12 * E * (double)model->n_layer, "the layers: --n-embd, --n-layer"},
+        {row * 2 * (double)model->vocab_size, "the different characters: --n-embd"},
+        {row * (double)model->block_size + cache, "the block: --block-size"},
+        {step, "the documents of a step: --batch, --block-size"},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
+        most = parts[i].bytes > parts[most].bytes ? i : most;
+    }
+    return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
+                least_parameters(model), bytes / 1e9, parts[most].what);
+}
+
 // Puts the parameters on the tape, which was just made.
 static void place_parameters(Model *model, bool atomic)
 {
@@ -1054,18 +1119,35 @@ static void place_parameters(Model *model, bool atomic)
     tape_mark(&model->tape);
 }
 
+// How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
+// for what training and sampling do to the scores.
+typedef struct {
+    double values, lines, cache;
+} PositionCost;
+
+static PositionCost count_position(Model *model, size_t positions)
+{
+    Tape *tape = &model->tape;
+    size_t vocab_size = model->vocab_size, spare = 16;
+    tape_drop(tape);
+    new_cache(model, positions);
+    size_t before = tape->n_values, cache = before - tape->first_value;
+    softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
+    return (PositionCost){.values = (double)(tape->n_values - before + spare), .cache = (double)(cache + spare),
+                          .lines = (double)(tape->n_lines + spare)};
+}
+
 // Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
 // `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
 {
-    double least = least_parameters(model);
-    if (!fits_memory(4 * sizeof(double) * least)) {
-        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", least,
-                    4 * sizeof(double) * least / 1e9);
+    double least = 4 * sizeof(double) * least_parameters(model);
+    if (!fits_memory(least)) {
+        return too_large(model, least, 0, 0, error);
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
-    model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
+    model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
@@ -1075,21 +1157,16 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
         return no_memory(error);
     }
     place_parameters(model, atomic);
-    size_t params = tape->n_values;
-    document_loss(model, positions);
-    double step = (double)batch * (double)(tape->n_values - params + 8), lines = (double)batch * (double)(tape->n_lines + 8);
-    double lanes = (double)batch * (double)tape->n_lanes;
-    tape_drop(tape);
-    new_cache(model, block_size);
-    softmax(tape, ag_mul_const(tape, gpt(model, 0, block_size - 1), 1, model->vocab_size), model->vocab_size);
-    double sampling = (double)(tape->n_values - params), values = (double)params + (step > sampling ? step : sampling);
-    lines = lines > (double)tape->n_lines ? lines : (double)tape->n_lines;
-    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
-                   (double)params * 2 * sizeof(double);
+    PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
+    double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
+    double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
+    double values = params + fmax(training, inference);
+    double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
+    double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
+    double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
-        return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
-                    bytes / 1e9);
+        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables, error);
     }
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
@@ -1129,7 +1206,7 @@ enum { ATOMIC = false };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
@@ -1159,6 +1236,9 @@ typedef struct {
 static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
+     "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1168,6 +1248,8 @@ static const Option options[] = {
      "sets the defaults of the other options"},
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
+    {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
+     "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
@@ -1198,7 +1280,8 @@ static const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), 0, 0, "the CSV of its run, to show its loss curve"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
     {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
@@ -1254,12 +1337,14 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         return true;
     }
     case NUMBER: {
-        unsigned long long n = strtoull(value, &end, 10);
-        if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
+        bool negative = *value == '-';
+        const char *digits = value + negative;
+        unsigned long long n = strtoull(digits, &end, 10);
+        if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
         unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
-        if (errno == ERANGE || (double)n < option->min || n > max) {
+        if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
@@ -1321,16 +1406,23 @@ static bool was_given(const Options *o, size_t offset)
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
-// A place in the header. Strings are decoded where they stand, which never makes them longer.
+static const char NO_MEMORY[] = "enough memory";
+
+// A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
+// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
 typedef struct {
     unsigned char *at, *end;
-    const char *expected;          // once something is wrong: what should stand there
+    const char *expected;          // what should have been there; NULL: nothing is wrong
+    unsigned char *wrong;          // where
 } Json;
 
-static bool json_expect(Json *json, const char *expected)
+static void json_expect(Json *json, const char *expected)
 {
-    json->expected = expected;
-    return false;
+    if (!json->expected) {
+        json->expected = expected;
+        json->wrong = json->at;
+        json->at = json->end;
+    }
 }
 
 static void json_space(Json *json)
@@ -1340,23 +1432,28 @@ static void json_space(Json *json)
     }
 }
 
-static bool json_mark(Json *json, unsigned char mark, const char *expected)
+static void json_mark(Json *json, unsigned char mark, const char *expected)
 {
     json_space(json);
     if (json->at == json->end || *json->at != mark) {
-        return json_expect(json, expected);
+        json_expect(json, expected);
+    } else {
+        json->at++;
     }
-    json->at++;
-    return true;
 }
 
-// Stands before every member of an object or a list; there is one more, or the closing mark is read.
-static bool json_more(Json *json, bool first, unsigned char close, bool *more)
+// Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
+static bool json_next(Json *json, bool first, unsigned char close)
 {
     json_space(json);
-    *more = json->at == json->end || *json->at != close;
-    json->at += !*more;
-    return first || !*more || json_mark(json, ',', "a comma");
+    if (json->at < json->end && *json->at == close) {
+        json->at++;
+        return false;
+    }
+    if (!first) {
+        json_mark(json, ',', "a comma");
+    }
+    return !json->expected;
 }
 
 // Four hexadecimal digits; -1: they are not.
@@ -1375,7 +1472,7 @@ static int32_t json_hex(Json *json)
     return code;
 }
 
-// What stands behind a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
+// What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
@@ -1395,52 +1492,78 @@ static int32_t json_escape(Json *json)
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static bool json_string(Json *json, const char **string)
+static const char *json_string(Json *json)
 {
-    if (!json_mark(json, '"', "a string")) {
-        return false;
-    }
-    unsigned char *to = json->at;
-    *string = (const char *)to;
-    for (;;) {
+    json_mark(json, '"', "a string");
+    unsigned char *to = json->at, *start = to;
+    while (!json->expected) {
         size_t used = 0;
         int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
         if (code < 0x20) {
-            return json_expect(json, json->at < json->end ? "valid UTF-8 without control characters"
-                                                          : "the end of a string");
+            json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
+            break;
         }
         json->at += used;
         if (code == '"') {
             *to = '\0';
-            return true;
+            return (const char *)start;
         }
         if (code == '\\' && (code = json_escape(json)) <= 0) {
-            return json_expect(json, "a valid escape");
+            json_expect(json, "a valid escape");
+            break;
         }
         to += encode_utf8((uint32_t)code, (char *)to);
     }
+    return "";
+}
+
+static const char *json_key(Json *json)
+{
+    const char *key = json_string(json);
+    json_mark(json, ':', "a colon");
+    return key;
 }
 
 // A whole number that fits 64 bits.
-static bool json_number(Json *json, uint64_t *number)
+static uint64_t json_number(Json *json)
 {
     json_space(json);
     const unsigned char *start = json->at;
-    *number = 0;
+    uint64_t number = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
-        if (*number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
-            return json_expect(json, "a whole number of 64 bits");
+        if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
+            json_expect(json, "a whole number of 64 bits");
+            return 0;
         }
-        *number = *number * 10 + digit;
+        number = number * 10 + digit;
     }
-    return json->at > start || json_expect(json, "a whole number");
+    if (json->at == start) {
+        json_expect(json, "a whole number");
+    }
+    return number;
+}
+
+// A list of up to `max` whole numbers. Returns how many there are.
+static size_t json_list(Json *json, uint64_t *list, size_t max)
+{
+    size_t n = 0;
+    json_mark(json, '[', "a list of numbers");
+    while (json_next(json, n == 0, ']')) {
+        if (n == max) {
+            json_expect(json, "a shorter list");
+            break;
+        }
+        list[n++] = json_number(json);
+    }
+    return n;
 }
 
 typedef struct {
     const char *name;
     const char *dtype;
-    uint64_t shape[8], n_dims;
+    uint64_t shape[8];
+    size_t n_dims;
     uint64_t n, width;             // how many numbers, of how many bytes each
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
@@ -1467,122 +1590,88 @@ typedef struct {
     bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
 
-// Room for one more element behind n: the array doubles when n is a power of two. NULL: not enough memory.
-static void *grown(void *array, size_t n, size_t size)
+// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
+static void *grown(void *array, size_t n, size_t size, Json *json)
 {
-    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+    if (!more) {
+        json_expect(json, NO_MEMORY);
+    }
+    return more;
 }
 
-static bool parse_metadata(Header *header, Json *json, Error *error)
+static void parse_metadata(Header *header, Json *json)
 {
-    bool more = true;
-    for (bool ok = json_mark(json, '{', "an object of strings"); ok;) {
-        ok = json_more(json, header->n_metadata == 0, '}', &more);
-        if (!ok || !more) {
-            return ok;
+    json_mark(json, '{', "an object of strings");
+    while (json_next(json, header->n_metadata == 0, '}')) {
+        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
+        if (pairs) {
+            header->metadata = pairs;
+            Pair *pair = &pairs[header->n_metadata++];
+            pair->key = json_key(json);
+            pair->value = json_string(json);
         }
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs);
-        if (!pairs) {
-            return no_memory(error);
-        }
-        header->metadata = pairs;
-        Pair *pair = &pairs[header->n_metadata++];
-        ok = json_string(json, &pair->key) && json_mark(json, ':', "a colon") && json_string(json, &pair->value);
     }
-    return false;
-}
-
-// A list of up to `max` whole numbers.
-static bool parse_list(Json *json, uint64_t *list, uint64_t *n, uint64_t max)
-{
-    bool more = true;
-    *n = 0;
-    for (bool ok = json_mark(json, '[', "a list of numbers"); ok;) {
-        ok = json_more(json, *n == 0, ']', &more);
-        if (!ok || !more) {
-            return ok;
-        }
-        ok = *n < max ? json_number(json, &list[(*n)++]) : json_expect(json, "a shorter list");
-    }
-    return false;
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static bool parse_tensor(Json *json, Tensor *tensor)
+static void parse_tensor(Tensor *tensor, Json *json)
 {
-    uint64_t offsets[2], n_offsets = 0;
-    bool more = true, has_shape = false;
-    if (!json_mark(json, '{', "an object")) {
-        return false;
-    }
-    for (bool first = true;; first = false) {
-        const char *key;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &key) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        bool ok = false;
+    uint64_t offsets[2] = {0};
+    bool has_shape = false, has_offsets = false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *key = json_key(json);
         if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            ok = json_string(json, &tensor->dtype);
+            tensor->dtype = json_string(json);
         } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            ok = has_shape = parse_list(json, tensor->shape, &tensor->n_dims, 8);
-        } else if (strcmp(key, "data_offsets") == 0 && !n_offsets) {
-            ok = parse_list(json, offsets, &n_offsets, 2) && (n_offsets == 2 || json_expect(json, "two offsets"));
+            tensor->n_dims = json_list(json, tensor->shape, 8);
+            has_shape = true;
+        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
+            has_offsets = json_list(json, offsets, 2) == 2;
+            if (!has_offsets) {
+                json_expect(json, "two offsets");
+            }
         } else {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
-        if (!ok) {
-            return false;
-        }
     }
-    if (!tensor->dtype || !has_shape || !n_offsets) {
-        return json_expect(json, "dtype, shape and data_offsets before this");
+    if (!tensor->dtype || !has_shape || !has_offsets) {
+        json_expect(json, "dtype, shape and data_offsets before this");
     }
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
-    return true;
 }
 
-static bool parse_header(Header *header, Json *json, Error *error)
+static void parse_header(Header *header, Json *json)
 {
-    bool more = true, has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {
-        return json_expect(json, "an object");
+    bool has_metadata = false;
+    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
+        json_expect(json, "an object");
     }
-    json->at++;
-    for (bool first = true;; first = false) {
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors), tensor = {0};
-        if (!tensors) {
-            return no_memory(error);
-        }
-        header->tensors = tensors;
-        if (!json_more(json, first, '}', &more)) {
-            return false;
-        }
-        if (!more) {
-            break;
-        }
-        if (!json_string(json, &tensor.name) || !json_mark(json, ':', "a colon")) {
-            return false;
-        }
-        if (strcmp(tensor.name, "__metadata__") == 0) {
-            if (has_metadata || !parse_metadata(header, json, error)) {
-                return has_metadata ? json_expect(json, "no second __metadata__") : false;
+    json_mark(json, '{', "an object");
+    for (bool first = true; json_next(json, first, '}'); first = false) {
+        const char *name = json_key(json);
+        if (strcmp(name, "__metadata__") == 0) {
+            if (has_metadata) {
+                json_expect(json, "no second __metadata__");
             }
+            parse_metadata(header, json);
             has_metadata = true;
-        } else if (parse_tensor(json, &tensor)) {
-            header->tensors[header->n_tensors++] = tensor;
-        } else {
-            return false;
+            continue;
+        }
+        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
+        if (tensors) {
+            header->tensors = tensors;
+            Tensor *tensor = &tensors[header->n_tensors++];
+            *tensor = (Tensor){.name = name};
+            parse_tensor(tensor, json);
         }
     }
     json_space(json);
-    return json->at == json->end || json_expect(json, "the end of the header");
+    if (json->at < json->end) {
+        json_expect(json, "the end of the header");
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -1626,6 +1715,9 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
+    if (header->n_tensors == 0) {
+        return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    }
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1691,18 +1783,19 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     if (got != (ssize_t)length) {
         return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
-    Json json = {header->bytes, header->bytes + length, NULL};
-    if (!parse_header(header, &json, error)) {
-        return error->status ? false
-                             : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
-                                    (size_t)(json.at - header->bytes), json.expected);
+    Json json = {.at = header->bytes, .end = header->bytes + length};
+    parse_header(header, &json);
+    if (json.expected) {
+        return json.expected == NO_MEMORY ? no_memory(error)
+                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+                                                 (size_t)(json.wrong - header->bytes), json.expected);
     }
     if (header->n_metadata) {
         qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
     }
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s stands there twice", header->path,
+            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
                         header->metadata[i].key);
         }
     }
@@ -1826,10 +1919,32 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
     return x;
 }
 
-// The data, in the order of the file. Behind it the file ends.
+// The hash FNV-1a of bytes, after those whose hash is given.
+#define FNV_START 14695981039346656037u
+#define FNV_PRIME 1099511628211u
+
+enum { CHECKSUM_SIZE = 32 };
+
+static void checksum_text(uint64_t hash, char text[CHECKSUM_SIZE])
+{
+    snprintf(text, CHECKSUM_SIZE, "fnv1a64:%016llx", (unsigned long long)hash);
+}
+
+static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ bytes[i]) * FNV_PRIME;
+    }
+    return hash;
+}
+
+// The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
 static bool read_data(int file, Header *header, Error *error)
 {
-    unsigned char bytes[1 << 14];
+    static unsigned char bytes[1 << 14];
+    char checksum[CHECKSUM_SIZE];
+    const char *expected = find_metadata(header, "checksum");
+    uint64_t hash = FNV_START;
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1844,6 +1959,7 @@ static bool read_data(int file, Header *header, Error *error)
                 return fail(error, FAILED, "%s: %s", header->path,
                             got < 0 ? strerror(errno) : "it ends within the data");
             }
+            hash = hash_bytes(hash, bytes, (size_t)size);
             for (uint64_t k = 0; t->to && k < n; k++, done++) {
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
@@ -1853,6 +1969,11 @@ static bool read_data(int file, Header *header, Error *error)
             }
             done += t->to ? 0 : n;
         }
+    }
+    checksum_text(hash, checksum);
+    if (expected && strcmp(expected, checksum) != 0) {
+        return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
+                    "remove checksum from the metadata", header->path);
     }
     ssize_t more = read_up_to(file, bytes, 1);
     return more == 0 || fail(error, FAILED, "%s: %s", header->path,
@@ -1908,7 +2029,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
+    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
@@ -1971,8 +2092,7 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
         if (done < doc->length) {
             char bytes[4];
             uint32_t unknown = doc->tokens[done];
-            bool control = unknown < 0x20 || (unknown >= 0x7f && unknown < 0xa0);
-            int length = control ? 0 : (int)encode_utf8(unknown, bytes);
+            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
             return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
                         length, bytes, length ? ", " : "", (unsigned)unknown);
         }
@@ -1984,14 +2104,14 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
  * Writing model files. A file appears whole or not at all: it is written beside its final name, flushed to disk, and
  * then takes that name in one move. A run can be interrupted while it writes, too.
  */
-static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+static sigset_t handled;                           // the signals that on_signal() takes
+static volatile sig_atomic_t running;              // there is work to lose: the first signal lets the run finish its step
 static char *volatile unfinished;                  // the file that is being written, if there is one
 
-// The first signal lets the run finish its step. The second one does not wait.
 static void on_signal(int signal_number)
 {
     (void)signal_number;
-    if (interrupted) {
+    if (interrupted || !running) {
         if (unfinished) {
             unlink(unfinished);
         }
@@ -2000,13 +2120,25 @@ static void on_signal(int signal_number)
     interrupted = 1;
 }
 
-static void handle_signals(bool ours)
+// A signal interrupts a call that waits, so no SA_RESTART. What was ignored from the start stays so, as under nohup.
+static void handle_signals(void)
 {
-    struct sigaction action = {.sa_flags = SA_RESTART};
-    action.sa_handler = ours ? on_signal : SIG_DFL;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ours = {.sa_handler = on_signal}, before;
+    sigemptyset(&handled);
+    ours.sa_mask = handled;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            sigaction(signals[i], &ours, NULL);
+            sigaddset(&handled, signals[i]);
+        }
+    }
+}
+
+// Signals wait from here on, or no longer.
+static void hold_signals(bool held)
+{
+    sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL);
 }
 
 // Where a model goes.
@@ -2014,6 +2146,7 @@ typedef struct {
     const char *name;              // as the user gave it
     char *path, *folder;           // with symbolic links followed
     char *part;                    // the name while the file is not whole
+    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
 } Target;
 
 static void free_target(Target *target)
@@ -2023,25 +2156,46 @@ static void free_target(Target *target)
     free(target->part);
 }
 
-// Opens the file beside the final one. -1: it cannot be.
+// Opens the file beside the final one, under a name that is not longer than names can be. -1: it cannot be.
 static int open_part(Target *target)
 {
+    const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
+    size_t length = strlen(base) < 200 ? strlen(base) : 200;
+    while (length < strlen(base) && ((unsigned char)base[length] & 0xc0) == 0x80) {
+        length--;                                  // a whole character
+    }
     int fd = -1;
     for (unsigned i = 0; fd < 0 && i < 100; i++) {
-        sprintf(target->part, "%s.%ld-%u.part", target->path, (long)getpid(), i);
+        sprintf(target->part, "%.*s.%ld-%u.part", (int)(base - target->path + (ptrdiff_t)length), target->path,
+                (long)getpid(), i);
+        hold_signals(true);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
+        unfinished = fd >= 0 ? target->part : NULL;
+        int reason = errno;
+        hold_signals(false);
+        errno = reason;
         if (fd < 0 && errno != EEXIST) {
             break;
         }
     }
-    struct stat old;
-    if (fd >= 0 && stat(target->path, &old) == 0 && fchmod(fd, old.st_mode & 0777) < 0) {
-        close(fd);
-        unlink(target->part);
-        return -1;
-    }
-    unfinished = fd >= 0 ? target->part : NULL;
     return fd;
+}
+
+// The new file gets the mode, the group and the owner of the file that it replaces, as far as that is permitted. It is
+// no failure of the save if it is not; but another group gets nothing.
+static void take_mode(const Target *target, int fd)
+{
+    struct stat old;
+    mode_t mask = umask(0);
+    umask(mask);
+    mode_t mode = 0666 & ~mask;
+    if (stat(target->path, &old) == 0) {
+        mode = old.st_mode & 0777;
+        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) {
+            mode &= 0707;
+        }
+    }
+    fchmod(fd, mode);
 }
 
 // Finds out, before any work is done, whether a model can be written under this name. Touches nothing that is there.
@@ -2076,11 +2230,11 @@ static bool find_target(Target *target, const char *name, Error *error)
     } else {
         slash[slash == target->folder] = '\0';
     }
-    int fd = open_part(target);
-    if (fd < 0) {
+    target->reserve = open_part(target);
+    if (target->reserve < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
-    close(fd);
+    dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
     return true;
@@ -2103,9 +2257,11 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
 
 // The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
 // numbers begin at a multiple of eight.
-static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer)
+static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer, uint64_t hash)
 {
-    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\"");
+    char checksum[CHECKSUM_SIZE];
+    checksum_text(hash, checksum);
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"%s\"", checksum);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if (options[i].stored) {
             char key[64], value[64];
@@ -2133,84 +2289,119 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
 }
 
-static void write_word(Output *out, uint64_t bits)
+// The header in memory of the caller's. NULL: it cannot be.
+static char *new_header(const Target *target, const Options *o, uint64_t step, const Model *model,
+                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
 {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)(bits >> 8 * i);
-    }
-    put_bytes(out, bytes, 8);
-}
-
-static void write_numbers(Output *out, const double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &a[i], sizeof bits);
-        write_word(out, bits);
-    }
-}
-
-// Writes the model, and what a resume needs, to its target.
-static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
-                       const Random *random, Error *error)
-{
-    size_t n = model->num_params, length = 0;
-    if (!all_finite(model->params, n) || !all_finite(model->m, n) || !all_finite(model->v, n)) {
-        return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
-    }
     Options snapshot = *o;
-    snapshot.step = model->steps_done;
-    double numbers[N_RANDOM];
-    pack_random(random, numbers);
-
+    snapshot.step = step;
     char *header = NULL;
-    FILE *text = open_memstream(&header, &length);
+    FILE *text = open_memstream(&header, length);
     bool ok = text != NULL;
     if (ok) {
-        write_header(text, &snapshot, model, tokenizer);
+        write_header(text, &snapshot, model, tokenizer, hash);
         ok = !ferror(text);
         ok = fclose(text) == 0 && ok;
     }
-    if (!ok || length > MAX_HEADER) {
-        free(header);
-        return ok ? fail(error, FAILED, "%s: too many layers for a model file", target->name) : no_memory(error);
+    if (ok && *length <= MAX_HEADER) {
+        return header;
     }
+    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
+    free(header);
+    return NULL;
+}
 
-    int fd = open_part(target);
-    Output out = {.file = fd, .error = fd < 0 ? errno : 0};
-    write_word(&out, length);
+static void encode_word(uint64_t bits, unsigned char bytes[8])
+{
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+    }
+}
+
+static void encode_number(double x, unsigned char bytes[8])
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    encode_word(bits, bytes);
+}
+
+// Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
+// where it is.
+static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
+                       const Random *random, Error *error)
+{
+    static Output out;
+    unsigned char bytes[8];
+    double numbers[N_RANDOM];
+    pack_random(random, numbers);
+    const struct { const double *a; size_t n; } parts[] = {
+        {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
+        {numbers, N_RANDOM},
+    };
+    uint64_t hash = FNV_START;
+    for (size_t p = 0; p < 4; p++) {
+        if (!all_finite(parts[p].a, parts[p].n)) {
+            return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
+        }
+        for (size_t i = 0; i < parts[p].n; i++) {
+            encode_number(parts[p].a[i], bytes);
+            hash = hash_bytes(hash, bytes, 8);
+        }
+    }
+    size_t length = 0;
+    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length, error);
+    if (!header) {
+        return false;
+    }
+    if (target->reserve >= 0) {
+        close(target->reserve);
+        target->reserve = -1;
+    }
+    out.file = open_part(target);
+    out.error = out.file < 0 ? errno : 0;
+    encode_word(length, bytes);
+    put_bytes(&out, bytes, 8);
     put_bytes(&out, header, length);
-    write_numbers(&out, model->params, n);
-    write_numbers(&out, model->m, n);
-    write_numbers(&out, model->v, n);
-    write_numbers(&out, numbers, N_RANDOM);
-    ok = flush(&out) && fsync(fd) == 0;
-    int reason = out.error ? out.error : errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        reason = errno;
+    for (size_t p = 0; p < 4; p++) {
+        for (size_t i = 0; i < parts[p].n; i++) {
+            encode_number(parts[p].a[i], bytes);
+            put_bytes(&out, bytes, 8);
+        }
     }
-    if (ok && rename(target->part, target->path) != 0) {
-        ok = false;
-        reason = errno;
+    free(header);
+    bool ok = flush(&out);
+    if (ok) {
+        take_mode(target, out.file);
     }
-    if (!ok && fd >= 0) {
+    while (ok && fsync(out.file) < 0) {
+        ok = errno == EINTR;
+        out.error = ok ? 0 : errno;
+    }
+    if (out.file >= 0 && close(out.file) < 0 && ok) {
+        ok = false;
+        out.error = errno;
+    }
+    hold_signals(true);
+    bool renamed = ok && rename(target->part, target->path) == 0;
+    int reason = ok ? errno : out.error;
+    if (!ok && out.file >= 0) {
         unlink(target->part);
     }
     unfinished = NULL;
-    free(header);
-    if (!ok) {
-        return fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
-    }
-    // The new name, too, is to outlast a power failure; where folders cannot be flushed, that is the best there is.
+    // The new name, too, is to outlast a power failure. Where a folder cannot be flushed, that is the best there is.
     int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
-    ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
-    reason = errno;
     if (folder >= 0) {
+        fsync(folder);
         close(folder);
     }
-    return ok || fail(error, FAILED, "%s: its folder: %s", target->name, strerror(reason));
+    if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
+        hold_signals(false);
+    }
+    if (ok && !renamed) {
+        return fail(error, FAILED, "%s: not saved under this name: %s; the model is in %s", target->name,
+                    strerror(reason), target->part);
+    }
+    return ok || fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2219,22 +2410,25 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
+#define LAST_STEPS 100             // whose mean loss is told at the end
 
-struct Run {
+typedef struct {
     const Options *o;
     const Model *model;
     const Tokenizer *tokenizer;
     const Random *random;
     Target target;                 // name: NULL if nothing is to be saved
-    Output log;                    // the file: -1 if there is none
+    Output *log;                   // NULL if there is none
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
-};
+} Run;
 
 static double seconds(void)
 {
@@ -2243,16 +2437,16 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap; with room for a ^C behind them, if there is any.
+// Columns of the terminal that can be written without a wrap.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col > 12 ? size.ws_col - 3u : size.ws_col - 1u;
+        return size.ws_col - 1u;
     }
 #endif
-    return 77;
+    return 79;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2268,6 +2462,13 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
+static void start_curve(Run *run, uint64_t from)
+{
+    uint64_t n = run->o->config.steps - from;
+    run->from = from;
+    run->n_points = n < POINTS ? (size_t)n : POINTS;
+}
+
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
 static void set_up_progress(Run *run)
 {
@@ -2279,16 +2480,19 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->config.steps - run->first;
-    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
+    start_curve(run, run->first);
     run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
+    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
     run->curve[i].sum += loss;
     run->curve[i].n++;
+    if (run->o->config.steps - step <= LAST_STEPS) {
+        run->last_sum += loss;
+        run->last_n++;
+    }
     run->smooth = 0.99 * run->smooth + 0.01 * loss;
     run->weight = 0.99 * run->weight + 0.01;
 }
@@ -2307,6 +2511,7 @@ static void time_text(double s, char *text, size_t room)
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
+// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next one is drawn over all of it.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
@@ -2346,7 +2551,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
             at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
         }
     }
-    at += sprintf(at, "\033[K");
+    at += sprintf(at, "\033[J\r");
     fwrite(text, 1, (size_t)(at - text), stderr);
 }
 
@@ -2370,7 +2575,7 @@ static void draw_curve(const Run *run, double took)
             sum += run->curve[k].sum;
             count += run->curve[k].n;
         }
-        mean[i] = sum / count;
+        mean[i] = count > 0 ? sum / count : mean[i - 1];           // a log may have gaps, but not at its beginning
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
@@ -2397,9 +2602,12 @@ static void draw_curve(const Run *run, double took)
         }
         before = level;
     }
-    char title[96];
-    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->config.steps - run->first), took);
+    char title[96], last_part[48] = "";
+    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    if (now < all) {
+        snprintf(last_part, sizeof last_part, "the last %llu ", now);
+    }
+    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2420,36 +2628,41 @@ static void draw_curve(const Run *run, double took)
         fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
     snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
-// Whether all rows of the log could be written.
-static bool logged(const Run *run, Error *error)
-{
-    return !run->log.error || fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log.error));
-}
+#define LOG_HEADING "step,loss,lr\n"
 
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
-    struct stat info;
-    static const char heading[] = "step,loss,lr\n";
+    struct stat info, out;
+    static Output log;
     const char *name = run->o->log;
-    bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-    run->log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    run->log.error = run->log.file < 0 ? errno : 0;
-    if (run->log.error || !old) {
-        put(&run->log, "%s", heading);
-        return logged(run, error);
+    bool there = stat(name, &info) == 0;
+    if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
+        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
+        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        return true;
+    }
+    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
+    log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
+    if (log.file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    run->log = &log;
+    if (!old) {
+        put(&log, LOG_HEADING);
+        return true;
     }
     unsigned char *text = NULL;
-    size_t n = 0, end = sizeof heading - 1;
-    bool ok = read_all(run->log.file, &text, &n, error, name);
-    if (ok && (n < end || memcmp(text, heading, end) != 0)) {
+    size_t n = 0, end = strlen(LOG_HEADING);
+    bool ok = read_all(log.file, &text, &n, error, name);
+    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
         ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
     while (ok && end < n) {
@@ -2458,16 +2671,27 @@ static bool open_log(Run *run, Error *error)
             break;
         }
         *newline = '\0';
-        if (strtoull((const char *)line, NULL, 10) > run->first) {
+        char *comma;
+        uint64_t step = strtoull((const char *)line, &comma, 10);
+        if (step > run->first) {
             break;
+        }
+        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+        if (run->bar && step && isfinite(loss)) {
+            if (run->from == run->first) {
+                start_curve(run, step - 1);
+            }
+            if (step > run->from) {
+                add_to_curve(run, step - 1, loss);
+            }
         }
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    if (ok && (ftruncate(run->log.file, (off_t)end) < 0 || lseek(run->log.file, (off_t)end, SEEK_SET) < 0)) {
-        run->log.error = errno;
+    if (ok && (ftruncate(log.file, (off_t)end) < 0 || lseek(log.file, (off_t)end, SEEK_SET) < 0)) {
+        ok = fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
-    return ok && logged(run, error);
+    return ok;
 }
 
 static void look_at_clock(Run *run, uint64_t done)
@@ -2477,33 +2701,40 @@ static void look_at_clock(Run *run, uint64_t done)
         run->last_draw = now;
         draw_bar(run, done, now);
     }
-    if (run->log.file >= 0 && now - run->last_flush > FLUSH_SECONDS) {
+    if (run->log && now - run->last_flush > FLUSH_SECONDS) {
         run->last_flush = now;
-        flush(&run->log);
+        flush(run->log);
     }
 }
 
-// If the run is to be saved, saves it. The log is never behind the model file.
+// If the run is to be saved, saves it. The log is not behind the model file, unless it takes no more.
 static bool save_run(Run *run, Error *error)
 {
-    if (!run->target.path) {
-        return true;
+    if (run->log) {
+        flush(run->log);
     }
-    flush(&run->log);
-    return logged(run, error) && save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    return !run->target.path ||
+           save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
-static bool stop_run(Run *run, Error *error)
+// The run ends early, by a signal or because its output takes no more: what became of it. False always.
+static bool stopped(const Run *run, Error *error)
 {
-    if (!save_run(run, error)) {
-        return false;
+    const Options *o = run->o;
+    hold_signals(true);                            // nothing is left to lose but this message
+    if (!interrupted && standard_output.error && !o->save) {
+        return said(error);
     }
-    return fail(error, INTERRUPTED, "interrupted after step %llu of %llu; %s%s",
-                (unsigned long long)run->model->steps_done, (unsigned long long)run->o->config.steps,
-                run->o->save ? "saved in " : "not saved, as --save was not given", run->o->save ? run->o->save : "");
+    const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
+    bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
+    return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
+                "%s%s%s%sinterrupted after step %llu of %llu; %s%s", !failed ? "" : failed == run->log ? o->log
+                : "standard output", failed ? ": " : "", failed ? strerror(failed->error) : "", failed ? "; " : "",
+                (unsigned long long)run->model->steps_done, (unsigned long long)o->config.steps,
+                o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
 }
 
-static bool after_step(Run *run, uint64_t step, double loss, Error *error)
+static bool note_step(Run *run, uint64_t step, double loss, Error *error)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
@@ -2515,48 +2746,72 @@ static bool after_step(Run *run, uint64_t step, double loss, Error *error)
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log.file >= 0) {
-        put(&run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss,
-            learning_rate(&o->config, step));
+    if (run->log == &standard_output && step == run->first) {
+        say(LOG_HEADING);
+    }
+    if (run->log) {
+        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
     }
     if (run->bar) {
         add_to_curve(run, step, loss);
     }
-    if (run->bar || run->log.file >= 0) {
+    if (run->bar || run->log) {
         look_at_clock(run, done);
     }
-    if (!said(error) || !logged(run, error)) {
-        return false;
-    }
-    if (interrupted) {
-        return stop_run(run, error);
+    if (interrupted || standard_output.error || (run->log && run->log->error)) {
+        return save_run(run, error) && stopped(run, error);
     }
     return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
 }
 
-// Whether two names lead to the same file. One that is not there yet is only itself.
+static bool is_file(const char *name, const struct stat *file)
+{
+    struct stat info;
+    return name && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_dev == file->st_dev &&
+           info.st_ino == file->st_ino;
+}
+
+// Whether two names lead to the same file.
 static bool same_file(const char *a, const char *b)
 {
-    struct stat first, second;
-    return a && b && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) &&
-                                            first.st_dev == second.st_dev && first.st_ino == second.st_ino));
+    struct stat info;
+    return b && stat(b, &info) == 0 && is_file(a, &info);
+}
+
+static bool two_things(const char *name, Error *error)
+{
+    return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", name);
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
-    if (same_file(o->save, o->data) || same_file(o->log, o->data) || same_file(o->save, o->log) ||
-        same_file(o->log, o->resume)) {
-        return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", o->save &&
-                    (same_file(o->save, o->data) || same_file(o->save, o->log)) ? o->save : o->log);
-    }
     set_up_progress(run);
-    if ((run->o->save && !find_target(&run->target, run->o->save, error)) ||
-        (run->o->log && !open_log(run, error))) {
+    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) {
+        return two_things(o->save, error);
+    }
+    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) {
+        return two_things(o->log, error);
+    }
+    if (o->save) {
+        size_t length;
+        char *header = NULL;
+        bool ok = find_target(&run->target, o->save, error) &&
+                  (header = new_header(&run->target, o, o->config.steps, run->model, run->tokenizer, 0, &length, error));
+        free(header);
+        if (!ok) {
+            return false;
+        }
+    }
+    if (o->log && !open_log(run, error)) {
         return false;
     }
-    handle_signals(true);
+    if (same_file(o->save, o->log)) {                    // neither of them was there before
+        unlink(run->target.path);
+        return two_things(o->save, error);
+    }
+    running = 1;
     return true;
 }
 
@@ -2564,22 +2819,25 @@ static bool begin_run(Run *run, Error *error)
 static bool end_run(Run *run, bool ok, Error *error)
 {
     if (run->bar) {
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[J", stderr);
     }
     double took = seconds() - run->began;
-    ok = ok && save_run(run, error);
-    ok = ok && (!interrupted || stop_run(run, error));
-    if (run->log.file >= 0) {
-        flush(&run->log);
-        if (close(run->log.file) < 0 && !run->log.error) {
-            run->log.error = errno;
+    ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
+    if (run->log) {
+        flush(run->log);
+        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
+            run->log->error = errno;
         }
-        ok = ok && logged(run, error);
+        if (ok && run->log->error) {
+            ok = fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log->error));
+        }
     }
     if (run->bar && ok) {
         draw_curve(run, took);
     }
-    handle_signals(false);
+    if (run->bar && ok && run->last_n > 0) {
+        fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
+    }
     free_target(&run->target);
     return ok;
 }
@@ -2738,7 +2996,7 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
     Label label = {"", 1};
     if (is_space(code)) {
         strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
-    } else if (code < ' ' || (code >= 0x7f && code < 0xa0)) {      // a terminal would obey it
+    } else if (is_control(code)) {
         strcpy(label.text, "?");
     } else {
         int columns = wcwidth((wchar_t)code);
@@ -2869,24 +3127,24 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 static void say_stats(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool wide = screen.width >= 79;
+    bool wide = screen.width >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
         max = fmax(max, fabs(stats[h].loss - loss));
     }
     if (wide) {
-        say("layer head itself before  first elsewhere entropy loss without  change\n");
+        say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     }
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
-        for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
+        for (int i = 0; max > 0 && i < (int)(7 * fabs(change) / max + 0.5); i++) {
             strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
-                                         : "layer %zu head %zu: itself %.1f%%, before %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+                                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
+                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
                  100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
         if (wide) {
@@ -2929,6 +3187,177 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Page: the model as one HTML file. All that it shows, it computes itself: data/page.html is the whole of it but for
+ * the model, which goes in at one place as JSON. Nothing in there can end the JSON, or the script that holds it.
+ */
+#define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
+#define PAGE_POINTS 1000           // of the loss curve, at most
+
+typedef struct {
+    unsigned char *text;           // [n] the shipped page
+    size_t n, place;               // where the model goes
+    double *losses;                // [n_losses] of the run
+    size_t n_losses;
+    uint64_t first;                // the step of the first of them
+} Page;
+
+static const char page_mark[] = "THE MODEL";
+
+static bool read_page(Page *page, const char *argv0, Error *error)
+{
+    char name[4200];
+    int file = open_shipped(argv0, "page.html", name, sizeof name);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &page->text, &page->n, error, name);
+    close(file);
+    size_t length = sizeof page_mark - 1;
+    while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
+        page->place++;
+    }
+    return ok && (page->place + length <= page->n || fail(error, FAILED, "%s: no place for the model in it", name));
+}
+
+// The losses in a log, one a step, without a gap. After its last line there may be a part of one.
+static bool parse_losses(Page *page, const char *text, size_t n, const char *name, Error *error)
+{
+    static const char heading[] = "step,loss,lr\n";
+    size_t at = sizeof heading - 1;
+    if (n < at || memcmp(text, heading, at) != 0) {
+        return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
+    }
+    page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
+    if (!page->losses) {
+        return no_memory(error);
+    }
+    for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
+        char *end;
+        uint64_t step = strtoull(text + at, &end, 10);
+        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
+        page->first = page->n_losses ? page->first : step;
+        if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
+            return fail(error, FAILED, "%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        }
+        page->losses[page->n_losses++] = loss;
+    }
+    return page->n_losses || fail(error, FAILED, "%s: not a log of a run: no step in it", name);
+}
+
+static bool read_losses(Page *page, const char *name, Error *error)
+{
+    unsigned char *text = NULL;
+    size_t n = 0;
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &text, &n, error, name);
+    if (ok) {
+        text[n] = '\0';                                      // there is room: read_all() has found the end
+        ok = parse_losses(page, (char *)text, n, name, error);
+    }
+    free(text);
+    close(file);
+    return ok;
+}
+
+static void say_character(uint32_t code)
+{
+    if (code > 0xffff) {                                 // an escape has 16 bits: two of them
+        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)), (unsigned)(0xdc00 + (code & 0x3ff)));
+    } else {
+        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
+        say(plain ? "%c" : "\\u%04x", (int)code);
+    }
+}
+
+// A text in UTF-8 as a string of JSON; a byte that is not UTF-8 becomes the character that stands for such bytes.
+static void say_string(const char *text)
+{
+    size_t n = strlen(text), used = 0;
+    say("\"");
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        used = code < 0 ? 1 : used;
+        say_character(code < 0 ? 0xfffd : (uint32_t)code);
+    }
+    say("\"");
+}
+
+// Numbers as base64 of their little-endian bytes: three bytes are four characters, and = fills up the last four.
+static void say_numbers(const char *name, const double *a, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    say(",\n\"%s\":\"", name);
+    for (size_t i = 0; i < 8 * n; i += 3) {
+        size_t here = 8 * n - i < 3 ? 8 * n - i : 3;
+        uint32_t three = 0;
+        for (size_t k = 0; k < here; k++) {
+            uint64_t bits;
+            memcpy(&bits, &a[(i + k) / 8], sizeof bits);
+            three |= (uint32_t)(bits >> 8 * ((i + k) % 8) & 0xff) << 8 * (2 - k);
+        }
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], here > 1 ? digits[three >> 6 & 63] : '=',
+                        here > 2 ? digits[three & 63] : '='};
+        put_bytes(&standard_output, four, sizeof four);
+    }
+    say("\"");
+}
+
+// The losses as a curve of so many points: the least, the mean and the largest of each stretch.
+static void say_losses(const Page *page)
+{
+    size_t n = page->n_losses, points = n < PAGE_POINTS ? n : PAGE_POINTS;
+    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", page->first, n);
+    for (size_t i = 0; i < points; i++) {
+        size_t from = i * n / points, to = (i + 1) * n / points;
+        double low = page->losses[from], high = low, sum = 0;
+        for (size_t k = from; k < to; k++) {
+            low = fmin(low, page->losses[k]);
+            high = fmax(high, page->losses[k]);
+            sum += page->losses[k];
+        }
+        say("%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+    }
+    say("]}");
+}
+
+// The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
+static void say_model(const Options *o, const Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+{
+    const char *slash = strrchr(o->arguments[0], '/');
+    say("{\"version\":\"%s\",\n\"file\":", VERSION);
+    say_string(slash ? slash + 1 : o->arguments[0]);
+    if (o->n_arguments == 2) {
+        say(",\n\"word\":");
+        say_string(o->arguments[1]);
+    }
+    say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
+    for (size_t i = 0; i < tokenizer->BOS; i++) {
+        say_character(tokenizer->uchars[i]);
+    }
+    say("\"");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].stored) {
+            char key[64], value[64];
+            metadata_key(&options[i], key, sizeof key);
+            option_text(&options[i], &checkpoint->options, value, sizeof value);
+            say(",\"%s\":\"%s\"", key, value);
+        }
+    }
+    say("},\n\"state_dict\":[");
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        const Matrix *w = &model->state_dict[i];
+        say("%s{\"name\":\"%s\",\"rows\":%zu,\"cols\":%zu}", i ? "," : "", w->name, w->rows, w->cols);
+    }
+    say("]");
+    say_numbers("params", model->params, model->num_params);
+    say_numbers("m", model->m, model->num_params);
+    say_numbers("v", model->v, model->num_params);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
@@ -2940,9 +3369,15 @@ typedef struct Job {
     Random rng;
     Checkpoint checkpoint;
     Run run;
+    bool numbered;                 // samples: those after training are, as in Python
+    uint64_t *known;               // samples: what they are compared with, [room] of hashes
+    size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
+    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
     double *backup;                // heads: a matrix that is set to zero for a while
+    Page page;
 } Job;
 
 static void free_job(Job *job)
@@ -2953,9 +3388,12 @@ static void free_job(Job *job)
     free(w->docs.text);
     free_tokenizer(&w->tokenizer);
     free_model(&w->model);
+    free(job->known);
     free(job->weights);
     free(job->stats);
     free(job->backup);
+    free(job->page.text);
+    free(job->page.losses);
 }
 
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
@@ -2992,17 +3430,54 @@ static bool read_prompt(Job *job, Error *error)
                      error);
 }
 
-// A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
-static uint64_t fingerprint(const Documents *all)
+// Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
+static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < all->n; i++) {
-        hash = (hash ^ all->docs[i].length) * 1099511628211u;
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            hash = (hash ^ all->docs[i].tokens[k]) * 1099511628211u;
-        }
+    hash = (hash ^ n) * FNV_PRIME;
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
     }
     return hash;
+}
+
+// A number that documents which differ do not share.
+static uint64_t fingerprint(const Documents *all)
+{
+    uint64_t hash = FNV_START;
+    for (size_t i = 0; i < all->n; i++) {
+        hash = hash_text(hash, all->docs[i].tokens, all->docs[i].length, NULL);
+    }
+    return hash;
+}
+
+// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
+static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
+{
+    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
+    hash += !hash;                                       // 0 is a free place
+    for (size_t i = (size_t)hash;; i++) {
+        place = &job->known[i & (job->room - 1)];
+        if (!*place || *place == hash) {
+            break;
+        }
+    }
+    bool was = *place;
+    *place = was || add ? hash : 0;
+    return was;
+}
+
+// The first n documents are known, and there is room for more texts.
+static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
+{
+    for (job->room = 2; (double)job->room < 2 * ((double)n + more) && job->room <= SIZE_MAX / 32;) {
+        job->room *= 2;
+    }
+    job->known = (double)job->room > (double)n + more ? calloc(job->room, sizeof *job->known) : NULL;
+    for (size_t i = 0; job->known && i < n; i++) {
+        const Document *doc = &job->work.docs.docs[i];
+        is_known(job, doc->tokens, doc->length, uchars, true);
+    }
+    return job->known || no_memory(error);
 }
 
 // The options of a resumed run: those that the file stores, except where another value is given and may be.
@@ -3056,38 +3531,111 @@ static bool encode_documents(Work *w, size_t n, Error *error)
     return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
 }
 
+static bool encode_all(Work *w, Error *error)
+{
+    return encode_documents(w, w->docs.n, error);
+}
+
 static bool new_parameters(Work *w, Error *error)
 {
     w->model = sized_model(w->config, w->tokenizer.vocab_size);
     return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
 }
 
+// What people may want to know of the first n documents, once nothing is wrong any more.
+static void note_documents(const Work *w, size_t n)
+{
+    const Options *o = &w->job->o;
+    size_t n_cut = 0, longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = w->docs.docs[i].length;
+        n_cut += length >= w->model.block_size;
+        longest = length > longest ? length : longest;
+    }
+    if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
+        note(o, "%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
+             data_name(o));
+    }
+    if (n_cut) {
+        note(o, "%s: %zu of %zu documents are cut to the block of %zu; training with a larger --block-size keeps more, "
+             "with %zu all", data_name(o), n_cut, n, w->model.block_size, longest + 1);
+    }
+}
+
 static bool begin_training(Work *w, Error *error)
 {
     Job *job = w->job;
+    uint64_t holdout = w->config->holdout;
+    if (holdout >= w->docs.n) {
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout,
+                    w->docs.n);
+    }
     if (w->resumed) {
         job->rng = job->checkpoint.random;
     }
     watch(&w->model, &w->tokenizer);
-    job->run = (Run){.o = &job->o, .log.file = -1, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
-    w->run = &job->run;
-    return read_prompt(job, error) && begin_run(w->run, error);
+    job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    job->numbered = true;
+    if (!read_prompt(job, error) || !begin_run(&job->run, error)) {
+        return false;
+    }
+    note_documents(w, w->docs.n);
+    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
+}
+
+static bool after_step(Work *w, uint64_t step, double loss, Error *error)
+{
+    return note_step(&w->job->run, step, loss, error);
 }
 
 static bool end_training(Work *w, bool ok, Error *error)
 {
     ok = ok && (all_finite(w->model.params, w->model.num_params) ||
                 fail(error, FAILED, "a parameter is no longer finite"));
-    ok = end_run(w->run, ok, error);
-    if (ok) {
-        say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    const Options *o = &w->job->o;
+    bool lesson = o->recipe == RECIPE_LESSON;
+    size_t holdout = (size_t)w->config->holdout, n_tokens;
+    if (!end_run(&w->job->run, ok, error)) {
+        return false;
     }
-    return ok;
+    if (holdout) {
+        double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
+        if (!isfinite(loss)) {
+            return fail(error, FAILED, "the loss of the documents held out is not finite");
+        }
+        say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
+    }
+    if (!o->quiet || o->config.samples) {
+        say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
+    }
+    return true;
 }
 
+#define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
+
+static bool finite_scores(Work *w, const double *scores, Error *error)
+{
+    return all_finite(scores, w->model.vocab_size) ||
+           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                w->job->n_samples + 1);
+}
+
+// With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
-    if (w->run) {                                        // after training they are numbered, as in Python
+    Job *job = w->job;
+    job->n_samples = i + 1;
+    bool known = job->o.new && !length;                  // a sample without a character is no name
+    known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
+    job->n_known += known;
+    job->in_a_row = known ? job->in_a_row + 1 : 0;
+    if (known && job->o.new) {
+        uint64_t wanted = ++job->o.config.samples - job->n_known;
+        return job->in_a_row < MAX_TRIES ||
+               fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
+                    "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+    }
+    if (job->numbered) {
         say("sample %2" PRIu64 ": ", i + 1);
     }
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
@@ -3099,7 +3647,14 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 // The whole main job.
 static bool run_train(Job *job, Error *error)
 {
-    return microgpt(&job->work, error);
+    if (!microgpt(&job->work, error)) {
+        return false;
+    }
+    if (job->run.bar && job->o.config.samples) {
+        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+                job->o.config.samples);
+    }
+    return true;
 }
 
 // The model file that the command line names, for documents of up to `longest` characters.
@@ -3118,6 +3673,10 @@ static bool run_sample(Job *job, Error *error)
     if (!load(job, 0, error) || !read_prompt(job, error)) {
         return false;
     }
+    if (job->o.new && (!read_documents(&job->work, error) ||
+                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
+        return false;
+    }
     random_seed(&job->rng, seed);
     if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
         job->rng = checkpoint->random;
@@ -3134,7 +3693,11 @@ static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
     }
     uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    return encode_documents(w, *n, error);
+    if (!encode_documents(w, *n, error)) {
+        return false;
+    }
+    note_documents(w, *n);
+    return true;
 }
 
 // How surprised a saved model is by documents, token by token.
@@ -3146,8 +3709,9 @@ static bool run_eval(Job *job, Error *error)
         return false;
     }
     double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
-    if (!isfinite(loss)) {
-        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
+    if (!isfinite(exp(loss))) {
+        return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
+                    isfinite(loss) ? "perplexity" : "loss");
     }
     say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
         loss / log(2), exp(loss));
@@ -3235,6 +3799,38 @@ static bool run_heads(Job *job, Error *error)
     return word ? show_word(job, error) : show_heads(job, error);
 }
 
+// The model as a page, to look at in a browser.
+static bool run_page(Job *job, Error *error)
+{
+    const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
+    Work *w = &job->work;
+    Page *page = &job->page;
+    if (isatty(STDOUT_FILENO)) {
+        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
+                    path);
+    }
+    if (!load(job, 0, error)) {
+        return false;
+    }
+    if (w->model.num_params > PAGE_PARAMS) {
+        return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
+                    w->model.num_params, PAGE_PARAMS);
+    }
+    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt, error) ||
+        !read_page(page, job->argv0, error) || (job->o.log && !read_losses(page, job->o.log, error))) {
+        return false;
+    }
+    size_t end = page->place + sizeof page_mark - 1;
+    put_bytes(&standard_output, page->text, page->place);
+    say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
+    if (page->n_losses) {
+        say_losses(page);
+    }
+    say("}");
+    put_bytes(&standard_output, page->text + end, page->n - end);
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Command line: one table of commands. All that a user can give is checked here.
  */
@@ -3250,14 +3846,41 @@ static const Command commands[] = {
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2, run_heads},
+    {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2, run_page},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+// Whether a word is nearly a name: all but two characters or fewer, in one place, are the same.
+static bool nearly(const char *name, const char *word, size_t n)
+{
+    size_t length = strlen(name), same = 0, last = 0;
+    while (same < n && same < length && word[same] == name[same]) {
+        same++;
+    }
+    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
+        last++;
+    }
+    size_t longer = n > length ? n : length;
+    return longer - same - last <= 2 && 2 * (same + last) >= longer;
+}
+
+// An argument that nobody asked for, after this command or (NULL) instead of one. A file may be one to train on.
+static bool unexpected(const char *argument, const Command *command, Error *error)
+{
+    const char *problem = command ? "one argument too many" : "no such command";
+    if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
+        return fail(error, USAGE, "%s: %s; to train on it: --data %s", argument, problem, argument);
+    }
+    return fail(error, USAGE, "%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                command ? " " : "");
+}
 
 // The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
 static const Option *find_option(const Command *command, const char *argument, Error *error)
 {
     size_t length = strcspn(argument, "="), n_found = 0;
     const Option *found = NULL;
+    const char *near = NULL;
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
             if (options[i].name[length] == '\0') {
@@ -3266,10 +3889,15 @@ static const Option *find_option(const Command *command, const char *argument, E
             found = options[i].help ? &options[i] : found;
             n_found += options[i].help != NULL;
         }
+        if ((options[i].commands & command->bit) && options[i].help && nearly(options[i].name, argument, length)) {
+            near = options[i].name;
+        }
     }
     if (n_found != 1) {
-        set_error(error, USAGE, "--%.*s: %s; see microgpt %s --help", (int)length, argument,
-             n_found ? "the beginning of more than one option" : "no such option", command->name);
+        bool hint = near && !n_found;
+        set_error(error, USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
+                  n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
+                  hint ? near : "", hint ? "? See" : "see", command->name);
         return NULL;
     }
     return found;
@@ -3295,8 +3923,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
             if (o->n_arguments == o->command->max) {
-                return fail(error, USAGE, "%s: one argument too many; see microgpt %s --help", argument,
-                            o->command->name);
+                return unexpected(argument, o->command, error);
             }
             o->arguments[o->n_arguments++] = argument;
             continue;
@@ -3337,7 +3964,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
             i++;
         }
         if (i == N_COMMANDS) {
-            return fail(error, USAGE, "%s: no such command; see microgpt --help", argv[1]);
+            return unexpected(argv[1], NULL, error);
         }
         command = &commands[i];
         first = 2;
@@ -3360,6 +3987,9 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     }
     if (o->save_every && !o->save) {
         return fail(error, USAGE, "--save-every: needs --save FILE, too");
+    }
+    if (command->bit == SAMPLE && o->data && !o->new) {
+        return fail(error, USAGE, "--data: needs --new, too");
     }
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
         return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
@@ -3473,6 +4103,7 @@ static void print_manual(void)
         "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
         "microgpt eval names.safetensors \\-\\-data names.txt\n"
         "microgpt heads names.safetensors maria\n"
+        "microgpt page names.safetensors maria > names.html\n"
         ".EE\n");
 }
 
@@ -3486,12 +4117,13 @@ int main(int argc, char **argv)
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         }
     }
+    ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+    signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
     Options *o = &job.o;
     bool ok = parse_command_line(o, argc, argv, &error);
     job.argv0 = argv[0];
     job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
-    signal(SIGPIPE, SIG_DFL);                            // who reads no more is no error, but the end
     if (ok && o->manual) {
         print_manual();
     } else if (ok && o->help) {
@@ -3499,12 +4131,19 @@ int main(int argc, char **argv)
     } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);
     } else if (ok) {
+        if (o->command->bit == TRAIN) {
+            handle_signals();
+        }
         ok = o->command->run(&job, &error);
         free_job(&job);
     }
     flush(&standard_output);
-    if (!ok || !said(&error)) {
+    if ((!ok || !said(&error)) && *error.text) {
         fprintf(stderr, "microgpt: %s\n", error.text);
+    }
+    if (error.status == PIPE_CLOSED) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
     }
     return error.status;
 }

@@ -1,8 +1,10 @@
 # Helpers for the tests in sh. A test begins with `. tests/lib.sh` and ends with `finish`. It is started in the
 # project's folder, by tests/run or by hand. $T is a folder of its own, empty at the start.
 
-: "${BUILD:=tests/build}" "${CC:=cc}" "${CFLAGS=-O2}" "${LDFLAGS=}" "${MICROGPT_WRAPPER=}"
+: "${BUILD:=tests/build}" "${CC:=cc}" "${CFLAGS=-O2}" "${LDFLAGS=}" "${MICROGPT_WRAPPER=}" "${ALL=}" "${ENGINE:=autograd.c}"
 : "${WARN=-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion}"
+SANITIZE=
+[ -z "$ALL" ] || SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'     # these builds take their time
 export LC_ALL=C
 ROOT=$(pwd)
 T=$ROOT/$BUILD/$(basename "$0" .sh).d
@@ -69,13 +71,26 @@ microgpt()
     $MICROGPT_WRAPPER ./microgpt "$@"
 }
 
+# Root may read and write everything, so what must be refused is tried as somebody else: $as COMMAND. In $open, a folder
+# that anyone can enter, are the program and its names. Fails where no one else can run them.
+as_somebody_else()
+{
+    as=
+    [ "$(id -u)" -ne 0 ] || as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+    open=$(mktemp -d) || return
+    trap 'chmod -R u+rwx "$open"; rm -rf "$open"' EXIT
+    cp -R microgpt data "$open/" && chmod -R a+rX "$open" && $as "$open/microgpt" --version >"$T/version" 2>&1
+}
+
 # prints WHAT FILE OPTION...: microgpt with these options succeeds, says nothing on standard error, and prints FILE.
+# Notes on standard error are allowed only if $notes_may is set.
 prints()
 {
     prints_what=$1 prints_file=$2
     shift 2
     microgpt "$@" >"$T/stdout" 2>"$T/stderr" </dev/null
     status=$?
+    [ -z "${notes_may:-}" ] || sed -i.bak '/^microgpt: note: /d' "$T/stderr"
     if [ $status -ne 0 ] || [ -s "$T/stderr" ]; then
         not_ok "$prints_what" "status 0 and no word on standard error" "$status and '$(head -n 3 "$T/stderr")'"
     else

@@ -41,6 +41,13 @@ static inline void check_size(const char *what, size_t expected, size_t seen)
     }
 }
 
+// ALL=1: everything is wanted, also what takes long.
+static inline bool all_of_it(void)
+{
+    const char *all = getenv("ALL");
+    return all && *all;
+}
+
 // How far apart two numbers are; 0 if they are the same infinity or both not a number. Large ones relative to their size.
 static inline double distance(double a, double b)
 {

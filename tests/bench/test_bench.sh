@@ -1,4 +1,5 @@
 # The benchmark builds without a warning and prints its table; one round is enough to see that.
+# this file only with ALL=1
 . tests/lib.sh
 
 # shellcheck disable=SC2086

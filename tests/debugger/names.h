@@ -17,7 +17,7 @@ typedef struct {
 } Note;
 
 // Before an operation, after it, and before gpt(). A note is of the line that called it, not of the lines inside it.
-static void note(const Tape *tape, const char *operation, Note noted);
+static void note_operation(const Tape *tape, const char *operation, Note noted);
 static double *made(double *result);
 static void note_position(const Tape *tape, size_t pos_id);
 
@@ -29,7 +29,7 @@ static const size_t pos_id = NOWHERE, li = NOWHERE, h = NOWHERE;
 #endif
 
 // A macro that is named like an operation puts the two around it.
-#define NOTED(tape, operation, leaves, call) made((note(tape, #operation, (Note){ \
+#define NOTED(tape, operation, leaves, call) made((note_operation(tape, #operation, (Note){ \
     __func__, __LINE__, pos_id, li, h, (tape)->n_lines, (tape)->n_values, leaves, NULL}), call))
 #define ag_vector(tape, n) NOTED(tape, ag_vector, n, ag_vector(tape, n))
 #define ag_scalar(tape, data) NOTED(tape, ag_scalar, 1, ag_scalar(tape, data))

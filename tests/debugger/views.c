@@ -244,7 +244,7 @@ static bool notes_are_old(const Tape *tape)
     return last && (tape->n_lines < last->n_lines || tape->n_values < last->n_values);
 }
 
-static void note(const Tape *tape, const char *operation, Note noted)
+static void note_operation(const Tape *tape, const char *operation, Note noted)
 {
     bool inside = tape->counting;          // a part of an operation that has its note
     for (size_t i = 0; i < notes.n_open; i++) {

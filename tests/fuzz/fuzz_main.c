@@ -2,7 +2,7 @@
  * every place and when every byte is changed in several ways; then, for some seconds, random changes of them. Included by
  * fuzz.h. Prints how many inputs were tried. An input that ends in an abort (with sanitizers: abort_on_error=1) is kept.
  *
- *   fuzz_TARGET KEPT-INPUT SECONDS FILE...
+ *   fuzz_TARGET KEPT-INPUT SECONDS PLACES FILE...      PLACES: how many places of a file are cut and changed, at most
  */
 #include <signal.h>
 #include <time.h>
@@ -11,6 +11,7 @@ static unsigned long long n_tried;
 static const char *kept_name;
 static const unsigned char *in_work;
 static size_t n_in_work;
+static size_t n_places;
 static uint64_t fuzz_state = 1;
 
 static void keep_input(int signal_number)
@@ -48,7 +49,7 @@ static size_t any_below(size_t n)
 static void try_systematically(unsigned char *bytes, size_t n)
 {
     static const unsigned char changes[] = {0x01, 0x80, 0xff, '"' ^ 'a'};
-    size_t stride = n / 512 + 1;                     // of a large file, 512 places
+    size_t stride = n / n_places + 1;
     try_input(bytes, n);
     for (size_t i = 0; i < n; i += stride) {
         try_input(bytes, i);
@@ -80,16 +81,17 @@ static void try_at_random(const unsigned char *bytes, size_t n)
 int main(int argc, char **argv)
 {
     Error error = {0};
-    if (argc < 4) {
-        fprintf(stderr, "fuzz: KEPT-INPUT SECONDS FILE...\n");
+    if (argc < 5 || strtoul(argv[3], NULL, 10) == 0) {
+        fprintf(stderr, "fuzz: KEPT-INPUT SECONDS PLACES FILE...\n");
         return 2;
     }
     kept_name = argv[1];
+    n_places = strtoul(argv[3], NULL, 10);
     signal(SIGABRT, keep_input);
     double seconds_left = strtod(argv[2], NULL);
     time_t end = time(NULL) + (time_t)seconds_left;
     for (bool first = true; first || (seconds_left > 0 && time(NULL) < end); first = false) {
-        for (int i = 3; i < argc; i++) {
+        for (int i = 4; i < argc; i++) {
             unsigned char *bytes = NULL;
             size_t n = 0;
             int file = open(argv[i], O_RDONLY);

@@ -1,59 +1,14 @@
-/* What the heads see, computed a second time: from the numbers in model files, with plain loops and nothing of the
+/* What the heads see, computed a second time: from the numbers in model files, by the plain model and with nothing of the
  * program's own code. The program is run as a user runs it, with --tsv, and its figures are compared.
  */
 #define _XOPEN_SOURCE 700
-#include "../test.h"
+#include "plain_model.h"
 
 #include <sys/wait.h>
 
 #define FOLDER "tests/build/heads"
 
-enum { MOST = 64 };                  // positions, and numbers in a vector, that these models have at most
 static const double NEAR = 1e-12;
-
-// Memory that is there, or the end of the test.
-static void *room_for(size_t n)
-{
-    void *memory = calloc(n ? n : 1, 1);
-    if (!memory) {
-        printf("not ok - memory: expected some, saw none\n");
-        exit(1);
-    }
-    return memory;
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Files and commands.
- */
-static char *read_stream(FILE *file, size_t *n)
-{
-    size_t room = 1 << 22;
-    char *bytes = room_for(room);
-    *n = file ? fread(bytes, 1, room - 1, file) : 0;
-    return bytes;
-}
-
-static char *read_file(const char *name, size_t *n)
-{
-    FILE *file = fopen(name, "rb");
-    if (!file) {
-        printf("not ok - %s: expected a file, saw none\n", name);
-        exit(1);
-    }
-    char *bytes = read_stream(file, n);
-    fclose(file);
-    return bytes;
-}
-
-static void write_file(const char *name, const char *bytes, size_t n)
-{
-    FILE *file = fopen(name, "wb");
-    bool ok = file && fwrite(bytes, 1, n, file) == n;
-    if (!file || fclose(file) || !ok) {
-        printf("not ok - %s: expected to write it, saw a failure\n", name);
-        exit(1);
-    }
-}
 
 // Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
 static char *run_program(const char *arguments, int *status)
@@ -81,238 +36,11 @@ static char *output_of(const char *arguments)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Model files, as far as the program writes them.
- */
-typedef struct {
-    size_t rows, cols, at;           // at: the place of its first byte in the file
-    double *data;
-} Tensor;
-
-typedef struct {
-    char *bytes;                     // the whole file
-    size_t n_bytes, n_layer, n_embd, n_head, block_size, n_vocab;
-    bool squared;
-    uint32_t vocab[256];
-    Tensor wte, wpe, lm_head, wq[4], wk[4], wv[4], wo[4], fc1[4], fc2[4];
-} File;
-
-static uint64_t little_endian(const char *bytes)
-{
-    uint64_t x = 0;
-    for (size_t i = 8; i-- > 0;) {
-        x = x << 8 | (unsigned char)bytes[i];
-    }
-    return x;
-}
-
-// Where the value of this name begins in the header.
-static const char *value_of(const File *f, const char *name)
-{
-    char key[96];
-    snprintf(key, sizeof key, "\"%s\":", name);
-    const char *found = strstr(f->bytes + 8, key);
-    if (!found) {
-        printf("not ok - the model file: expected %s in its header, saw none\n", name);
-        exit(1);
-    }
-    return found + strlen(key);
-}
-
-static Tensor tensor(const File *f, size_t layer, const char *name)
-{
-    char key[64];
-    Tensor t = {0};
-    size_t begin = 0, end = 0;
-    snprintf(key, sizeof key, layer == SIZE_MAX ? "%.0zu%s" : "layer%zu.%s", layer == SIZE_MAX ? 0 : layer, name);
-    const char *text = value_of(f, key);
-    if (sscanf(strstr(text, "\"shape\":"), "\"shape\":[%zu,%zu]", &t.rows, &t.cols) != 2 ||
-        sscanf(strstr(text, "\"data_offsets\":"), "\"data_offsets\":[%zu,%zu]", &begin, &end) != 2 ||
-        end - begin != 8 * t.rows * t.cols) {
-        printf("not ok - tensor %s: expected a shape and its place, saw %.60s\n", key, text);
-        exit(1);
-    }
-    t.at = 8 + (size_t)little_endian(f->bytes) + begin;
-    t.data = room_for(8 * t.rows * t.cols);
-    for (size_t i = 0; i < t.rows * t.cols; i++) {
-        uint64_t x = little_endian(f->bytes + t.at + 8 * i);
-        memcpy(&t.data[i], &x, sizeof x);
-    }
-    return t;
-}
-
-// The code point at *text, which then stands behind it.
-static uint32_t next_code(const char **text)
-{
-    const unsigned char *s = (const unsigned char *)*text;
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        code = code << 6 | (s[i] & 0x3fu);
-    }
-    *text += n;
-    return code;
-}
-
-static File open_model(const char *name)
-{
-    File f = {0};
-    f.bytes = read_file(name, &f.n_bytes);
-    f.n_layer = strtoul(value_of(&f, "n_layer") + 1, NULL, 10);
-    f.n_embd = strtoul(value_of(&f, "n_embd") + 1, NULL, 10);
-    f.n_head = strtoul(value_of(&f, "n_head") + 1, NULL, 10);
-    f.block_size = strtoul(value_of(&f, "block_size") + 1, NULL, 10);
-    f.squared = strncmp(value_of(&f, "activation"), "\"relu2\"", 7) == 0;
-    for (const char *text = value_of(&f, "vocab") + 1; *text != '"';) {      // none of ours has a character to escape
-        f.vocab[f.n_vocab++] = next_code(&text);
-    }
-    f.wte = tensor(&f, SIZE_MAX, "wte");
-    f.wpe = tensor(&f, SIZE_MAX, "wpe");
-    f.lm_head = tensor(&f, SIZE_MAX, "lm_head");
-    for (size_t li = 0; li < f.n_layer; li++) {
-        f.wq[li] = tensor(&f, li, "attn_wq");
-        f.wk[li] = tensor(&f, li, "attn_wk");
-        f.wv[li] = tensor(&f, li, "attn_wv");
-        f.wo[li] = tensor(&f, li, "attn_wo");
-        f.fc1[li] = tensor(&f, li, "mlp_fc1");
-        f.fc2[li] = tensor(&f, li, "mlp_fc2");
-    }
-    return f;
-}
-
-static void close_model(File *f)
-{
-    free(f->wte.data);
-    free(f->wpe.data);
-    free(f->lm_head.data);
-    for (size_t li = 0; li < f->n_layer; li++) {
-        Tensor all[] = {f->wq[li], f->wk[li], f->wv[li], f->wo[li], f->fc1[li], f->fc2[li]};
-        for (size_t i = 0; i < 6; i++) {
-            free(all[i].data);
-        }
-    }
-    free(f->bytes);
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * The model, with plain loops.
- */
-static double weights[4][MOST][MOST][MOST];          // [layer][head][query][key], of the last tokens that were run
-
-static void times(double *out, const Tensor *w, const double *x)
-{
-    for (size_t i = 0; i < w->rows; i++) {
-        out[i] = 0;
-        for (size_t k = 0; k < w->cols; k++) {
-            out[i] += w->data[i * w->cols + k] * x[k];
-        }
-    }
-}
-
-static void normalize(double *out, const double *x, size_t n)
-{
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        squares += x[i] * x[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        out[i] = x[i] / sqrt(squares / (double)n + 1e-5);
-    }
-}
-
-static void to_shares(double *x, size_t n)
-{
-    double most = x[0], sum = 0;
-    for (size_t i = 1; i < n; i++) {
-        most = fmax(most, x[i]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        sum += exp(x[i] - most);
-    }
-    for (size_t i = 0; i < n; i++) {
-        x[i] = exp(x[i] - most) / sum;
-    }
-}
-
-// Runs n tokens, and returns the sum of the losses of those that follow each.
-static double run(const File *f, const uint32_t *tokens, size_t n)
-{
-    static double k[4][MOST][MOST], v[4][MOST][MOST];
-    size_t E = f->n_embd, head_dim = E / f->n_head;
-    double loss = 0;
-    for (size_t p = 0; p < n; p++) {
-        double x[MOST], y[MOST], q[MOST], heads[MOST], wide[4 * MOST], scores[257];
-        for (size_t i = 0; i < E; i++) {
-            y[i] = f->wte.data[tokens[p] * E + i] + f->wpe.data[p * E + i];
-        }
-        normalize(x, y, E);
-        for (size_t li = 0; li < f->n_layer; li++) {
-            normalize(y, x, E);
-            times(q, &f->wq[li], y);
-            times(k[li][p], &f->wk[li], y);
-            times(v[li][p], &f->wv[li], y);
-            for (size_t h = 0; h < f->n_head; h++) {
-                double *w = weights[li][h][p];
-                for (size_t t = 0; t <= p; t++) {
-                    w[t] = 0;
-                    for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
-                        w[t] += q[i] * k[li][t][i];
-                    }
-                    w[t] /= sqrt((double)head_dim);
-                }
-                to_shares(w, p + 1);
-                for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
-                    heads[i] = 0;
-                    for (size_t t = 0; t <= p; t++) {
-                        heads[i] += w[t] * v[li][t][i];
-                    }
-                }
-            }
-            times(y, &f->wo[li], heads);
-            for (size_t i = 0; i < E; i++) {
-                x[i] += y[i];
-            }
-            normalize(y, x, E);
-            times(wide, &f->fc1[li], y);
-            for (size_t i = 0; i < 4 * E; i++) {
-                wide[i] = fmax(wide[i], 0);
-                wide[i] *= f->squared ? wide[i] : 1;
-            }
-            times(y, &f->fc2[li], wide);
-            for (size_t i = 0; i < E; i++) {
-                x[i] += y[i];
-            }
-        }
-        times(scores, &f->lm_head, x);
-        to_shares(scores, f->n_vocab + 1);
-        loss -= log(scores[tokens[p + 1]]);
-    }
-    return loss;
-}
-
-// Start, the word, end, cut to the block. Returns how many of them are followed by another.
-static size_t tokens_of(const File *f, const char *word, uint32_t tokens[MOST + 1])
-{
-    size_t n = 0;
-    tokens[n++] = (uint32_t)f->n_vocab;
-    while (*word && n <= f->block_size) {
-        uint32_t code = next_code(&word), token = 0;
-        while (token < f->n_vocab && f->vocab[token] != code) {
-            token++;
-        }
-        tokens[n++] = token;
-    }
-    if (n <= f->block_size) {
-        tokens[n++] = (uint32_t)f->n_vocab;
-    }
-    return n - 1;
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
  * The checks.
  */
 
 // The maps of one word: every entry, in order, and no other.
-static void check_word(const char *name, const char *path, const File *f, const char *word)
+static void check_word(const char *name, const char *path, const PlainModel *f, const char *word)
 {
     char arguments[512], what[256], *line;
     snprintf(arguments, sizeof arguments, "heads %s '%s' --tsv", path, word);
@@ -320,7 +48,7 @@ static void check_word(const char *name, const char *path, const File *f, const 
     char *text = output_of(arguments), *rest = text;
     uint32_t tokens[MOST + 1];
     size_t n = tokens_of(f, word, tokens), entries = 0, misplaced = 0, n_off = 0, n_bad = 0, n_spelt = 0;
-    run(f, tokens, n);
+    plain_loss(f, tokens, n);
     double farthest = 0, farthest_sum = 0;
 
     line = strtok_r(rest, "\n", &rest);
@@ -374,7 +102,7 @@ static double loss_by_eval(const char *path, const char *docs, size_t n_docs)
 }
 
 // The table of all heads, over the first documents of a file.
-static void check_table(const char *name, const char *path, const File *f, const char *docs, size_t n_docs)
+static void check_table(const char *name, const char *path, const PlainModel *f, const char *docs, size_t n_docs)
 {
     char arguments[512], what[256], *line;
     size_t n_bytes, n_tokens = 0;
@@ -385,7 +113,7 @@ static void check_table(const char *name, const char *path, const File *f, const
     for (size_t d = 0; d < n_docs && (line = strtok_r(rest, "\n", &rest)); d++) {
         uint32_t tokens[MOST + 1];
         size_t n = tokens_of(f, line, tokens);
-        loss += run(f, tokens, n);
+        loss += plain_loss(f, tokens, n);
         n_tokens += n;
         for (size_t li = 0; li < f->n_layer; li++) {
             for (size_t h = 0; h < f->n_head; h++) {
@@ -525,7 +253,7 @@ static void check_words(const char *name, const char *path, const char *must_say
     free(text);
 }
 
-static void put(File *f, Tensor t, size_t row, size_t col, double x)
+static void put(PlainModel *f, Tensor t, size_t row, size_t col, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -534,14 +262,14 @@ static void put(File *f, Tensor t, size_t row, size_t col, double x)
     }
 }
 
-static void fill(File *f, Tensor t, double x)
+static void fill(PlainModel *f, Tensor t, double x)
 {
     for (size_t i = 0; i < t.rows * t.cols; i++) {
         put(f, t, i / t.cols, i % t.cols, x);
     }
 }
 
-static void scale(File *f, Tensor t, double by)
+static void scale(PlainModel *f, Tensor t, double by)
 {
     for (size_t i = 0; i < t.rows * t.cols; i++) {
         put(f, t, i / t.cols, i % t.cols, by * t.data[i]);
@@ -572,7 +300,7 @@ static void check_made_models(void)
     for (size_t i_made = 0; i_made < 18; i_made++) {
         size_t kind = i_made / 6;
         double strength = strengths[i_made % 6];
-        File f = open_model(FOLDER "/one");
+        PlainModel f = open_model(FOLDER "/one");
         fill(&f, f.wte, 0);
         fill(&f, f.wpe, 0);
         fill(&f, f.wq[0], 0);
@@ -588,7 +316,7 @@ static void check_made_models(void)
         check_words(looks[kind].name, path, strength > 2 ? looks[kind].must_say : anything);
         close_model(&f);
     }
-    File f = open_model(FOLDER "/four");
+    PlainModel f = open_model(FOLDER "/four");
     fill(&f, f.wo[0], 0);
     write_file(path, f.bytes, f.n_bytes);
     check_words("attn_wo of zeros", path, "Layer 0 head 3 hardly matters: without it the loss changes by +0.0000.");
@@ -664,7 +392,7 @@ int main(void)
         const char *path = FOLDER "/model";
         snprintf(arguments, sizeof arguments, "train -q --samples 0 --save %s %s", path, models[i].options);
         free(output_of(arguments));
-        File f = open_model(path);
+        PlainModel f = open_model(path);
         for (size_t w = 0; w < 4; w++) {
             check_word(models[i].name, path, &f, models[i].words[w]);
         }

@@ -6,7 +6,9 @@ short='--steps 5 --samples 3'
 # The whole main job.
 prints "microgpt" $R/microgpt-names2018.stdout
 prints "microgpt train" $R/microgpt-names2018.stdout train
+notes_may=yes
 prints "microgpt --recipe lesson" $R/lesson-names2018.stdout --recipe lesson
+notes_may=
 make -s run >"$T/run" 2>"$T/run.err"
 same_file "make run" $R/microgpt-names2018.stdout "$T/run"
 same "make run: standard error" "" "$(cat "$T/run.err")"
@@ -26,7 +28,8 @@ grep -v '^step' $R/lesson-names2018.stdout >"$T/quiet-lesson"
 prints "-q --recipe lesson" "$T/quiet-lesson" -q --recipe lesson
 
 # Options in any order and form. Each of these lines is the same run.
-microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>&1
+notes_may=yes
+microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>"$T/stderr"
 prints "the recipe last" "$T/expected" --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --recipe lesson
 prints "the recipe in the middle" "$T/expected" --lr 0.02 --steps 5 --recipe lesson --temperature 0.9 --samples 3
 prints "--name=value" "$T/expected" --steps=5 --recipe=lesson --samples=3 --lr=0.02 --temperature=0.9
@@ -38,6 +41,7 @@ prints "the defaults of the lesson, spelled out" "$T/expected" --steps 5 --sampl
     --recipe lesson --block-size 8 --init-std 0.02 --activation relu2 --beta1 0.9 --beta2 0.95 --schedule cosine \
     --n-layer 1 --n-embd 16 --n-head 4 --seed 42 --data data/names.txt
 prints "numbers in other forms" "$T/expected" --recipe lesson --steps 0005 --samples 03 --lr +20E-3 --temperature 9e-1
+notes_may=
 # shellcheck disable=SC2086
 microgpt $short >"$T/expected" 2>&1
 prints "the defaults of microgpt, spelled out" "$T/expected" $short --recipe microgpt --block-size 16 --init-std 0.08 \
@@ -81,7 +85,8 @@ in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 # Installed, and gone again.
 D="$T/dest dir"
 check "make install" make -s install DESTDIR="$D" PREFIX=/opt/my
-same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/names.txt" \
+same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/names.txt \
+/opt/my/share/microgpt/page.html" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
 mv "$D" "$T/moved"
 in_folder "installed" / "$T/moved/opt/my/bin/microgpt"

@@ -56,17 +56,17 @@ static int our_fstat(int file, struct stat *info)
 // Texts that are put into a file: one that is longer than the buffer, and none at all.
 static void test_output(void)
 {
-    static Output out = {.file = -1};
+    static Output out = {.file = 1000};
     put(&out, "%s", "x");
     check(!out.error, "a short text waits");
     put(&out, "%*s", (int)sizeof out.bytes, "");
     check(out.error == EBADF,
           "a text that does not fit behind another, and a file that is none: the file's error");
-    out = (Output){.file = -1};
+    out = (Output){.file = 1000};
     put(&out, "%*s", (int)sizeof out.bytes, "");
     check(out.error == EOVERFLOW && out.n == 0,
           "a text that is longer than the buffer is an error");
-    out = (Output){.file = -1, .by_line = true};
+    out = (Output){.file = 1000, .by_line = true};
     put(&out, "%s", "");
     check(!out.error && out.n == 0, "by line, an empty text is nothing to write");
 }
@@ -91,21 +91,22 @@ static void test_folder(void)
 // A run of a small model of one layer, before its first step.
 static Options o;
 static uint32_t letters[] = {'a', 'b'};
-static Tokenizer tokenizer = {letters, 2, 3};
+static Tokenizer tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3};
 static Random random_numbers;
 static Run run;
 
 static bool start(Model *model, Error *error)
 {
     o = recipes[RECIPE_MICROGPT];
-    o.n_embd = 4;
-    *model = sized_model(&o, 3);
+    o.config.n_embd = 4;
+    o.config.init_std = 1;
+    *model = sized_model(&o.config, 3);
     random_seed(&random_numbers, 1);
-    bool ok = new_model(model, 2, false, error);
+    bool ok = new_model(model, 2, 1, false, error);
     if (ok) {
-        init_parameters(model, &random_numbers, 1, false);
+        init_parameters(model, &random_numbers, &o.config);
     }
-    run = (Run){.o = &o, .log.file = -1, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
+    run = (Run){.o = &o, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
     return ok;
 }
 

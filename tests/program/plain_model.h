@@ -1,0 +1,295 @@
+/* The model a second time: model files read by a reader of their own, and the loss and the attention computed from their
+ * numbers with plain loops. It shares nothing with the program; the tests compare the two.
+ */
+#ifndef PLAIN_MODEL_H
+#define PLAIN_MODEL_H
+
+#include "../test.h"
+
+enum { MOST = 64, MOST_LAYERS = 4, MOST_TOKENS = 257 };    // positions, and numbers in a vector; these are small models
+
+// Memory that is there, or the end of the test.
+static inline void *room_for(size_t n)
+{
+    void *memory = calloc(n ? n : 1, 1);
+    if (!memory) {
+        printf("not ok - memory: expected some, saw none\n");
+        exit(1);
+    }
+    return memory;
+}
+
+// All that can be read, up to four megabytes, and a zero after it.
+static inline char *read_stream(FILE *file, size_t *n)
+{
+    size_t room = 1 << 22;
+    char *bytes = room_for(room);
+    *n = file ? fread(bytes, 1, room - 1, file) : 0;
+    return bytes;
+}
+
+static inline char *read_file(const char *name, size_t *n)
+{
+    FILE *file = fopen(name, "rb");
+    if (!file) {
+        printf("not ok - %s: expected a file, saw none\n", name);
+        exit(1);
+    }
+    char *bytes = read_stream(file, n);
+    fclose(file);
+    return bytes;
+}
+
+static inline void write_file(const char *name, const char *bytes, size_t n)
+{
+    FILE *file = fopen(name, "wb");
+    bool ok = file && fwrite(bytes, 1, n, file) == n;
+    if (!file || fclose(file) || !ok) {
+        printf("not ok - %s: expected to write it, saw a failure\n", name);
+        exit(1);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Model files, as far as the program writes them.
+ */
+typedef struct {
+    size_t rows, cols, at;           // at: the place of its first byte in the file
+    double *data;
+} Tensor;
+
+typedef struct {
+    char *bytes;                     // the whole file
+    size_t n_bytes, n_header, n_numbers, n_layer, n_embd, n_head, block_size, n_vocab;
+    bool squared;                    // the activation: relu squared
+    uint32_t vocab[MOST_TOKENS];
+    Tensor wte, wpe, lm_head, wq[MOST_LAYERS], wk[MOST_LAYERS], wv[MOST_LAYERS], wo[MOST_LAYERS], fc1[MOST_LAYERS],
+        fc2[MOST_LAYERS];
+} PlainModel;
+
+static inline uint64_t little_endian(const char *bytes)
+{
+    uint64_t x = 0;
+    for (size_t i = 8; i-- > 0;) {
+        x = x << 8 | (unsigned char)bytes[i];
+    }
+    return x;
+}
+
+// Where the value of this name begins in the header.
+static inline const char *value_of(const PlainModel *m, const char *name)
+{
+    char key[96];
+    snprintf(key, sizeof key, "\"%s\":", name);
+    const char *found = strstr(m->bytes + 8, key);
+    if (!found) {
+        printf("not ok - the model file: expected %s in its header, saw none\n", name);
+        exit(1);
+    }
+    return found + strlen(key);
+}
+
+// A tensor of a layer, or, where there is no such layer, of none.
+static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
+{
+    char key[64] = "";
+    Tensor t = {0};
+    size_t begin = 0, end = 0;
+    if (layer < MOST_LAYERS) {
+        snprintf(key, sizeof key, "layer%zu.", layer);
+    }
+    snprintf(key + strlen(key), sizeof key - strlen(key), "%s", name);
+    const char *text = value_of(m, key);
+    if (sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", &t.rows, &t.cols, &begin,
+               &end) != 4 || end - begin != 8 * t.rows * t.cols || 8 + m->n_header + end > m->n_bytes) {
+        printf("not ok - tensor %s: expected F64, a shape, and a place for it, saw %.90s\n", key, text);
+        exit(1);
+    }
+    t.at = 8 + m->n_header + begin;
+    t.data = room_for(8 * t.rows * t.cols);
+    for (size_t i = 0; i < t.rows * t.cols; i++) {
+        uint64_t x = little_endian(m->bytes + t.at + 8 * i);
+        memcpy(&t.data[i], &x, sizeof x);
+    }
+    m->n_numbers += t.rows * t.cols;
+    return t;
+}
+
+// The code point at *text, which then is at the next one.
+static inline uint32_t next_code(const char **text)
+{
+    const unsigned char *s = (const unsigned char *)*text;
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        code = code << 6 | (s[i] & 0x3fu);
+    }
+    *text += n;
+    return code;
+}
+
+static inline PlainModel open_model(const char *name)
+{
+    PlainModel m = {0};
+    m.bytes = read_file(name, &m.n_bytes);
+    m.n_header = m.n_bytes < 8 ? 0 : (size_t)little_endian(m.bytes);
+    char *checksum = m.n_bytes < 8 ? NULL : strstr(m.bytes + 8, "\"checksum\":");
+    if (checksum) {                                // who opens it may change the numbers on purpose
+        memset(checksum, ' ', (size_t)(strchr(checksum, ',') - checksum) + 1);
+    }
+    m.n_layer = strtoul(value_of(&m, "n_layer") + 1, NULL, 10);
+    m.n_embd = strtoul(value_of(&m, "n_embd") + 1, NULL, 10);
+    m.n_head = strtoul(value_of(&m, "n_head") + 1, NULL, 10);
+    m.block_size = strtoul(value_of(&m, "block_size") + 1, NULL, 10);
+    m.squared = strncmp(value_of(&m, "activation"), "\"relu2\"", 7) == 0;
+    if (m.n_layer > MOST_LAYERS || m.n_embd > MOST || m.block_size > MOST) {
+        printf("not ok - the model file: expected a small model, saw a larger one\n");
+        exit(1);
+    }
+    for (const char *text = value_of(&m, "vocab") + 1; *text != '"' && m.n_vocab < MOST_TOKENS - 1;) {
+        text += *text == '\\';                     // a quote or a backslash: ours have no other escape
+        m.vocab[m.n_vocab++] = next_code(&text);
+    }
+    m.wte = tensor(&m, SIZE_MAX, "wte");
+    m.wpe = tensor(&m, SIZE_MAX, "wpe");
+    m.lm_head = tensor(&m, SIZE_MAX, "lm_head");
+    for (size_t li = 0; li < m.n_layer; li++) {
+        m.wq[li] = tensor(&m, li, "attn_wq");
+        m.wk[li] = tensor(&m, li, "attn_wk");
+        m.wv[li] = tensor(&m, li, "attn_wv");
+        m.wo[li] = tensor(&m, li, "attn_wo");
+        m.fc1[li] = tensor(&m, li, "mlp_fc1");
+        m.fc2[li] = tensor(&m, li, "mlp_fc2");
+    }
+    return m;
+}
+
+static inline void close_model(PlainModel *m)
+{
+    free(m->wte.data);
+    free(m->wpe.data);
+    free(m->lm_head.data);
+    for (size_t li = 0; li < m->n_layer; li++) {
+        Tensor all[] = {m->wq[li], m->wk[li], m->wv[li], m->wo[li], m->fc1[li], m->fc2[li]};
+        for (size_t i = 0; i < 6; i++) {
+            free(all[i].data);
+        }
+    }
+    free(m->bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The model, with plain loops.
+ */
+static double weights[MOST_LAYERS][MOST][MOST][MOST];    // [layer][head][query][key], of the last tokens that were run
+
+static inline void times(double *out, const Tensor *w, const double *x)
+{
+    for (size_t i = 0; i < w->rows; i++) {
+        out[i] = 0;
+        for (size_t k = 0; k < w->cols; k++) {
+            out[i] += w->data[i * w->cols + k] * x[k];
+        }
+    }
+}
+
+static inline void normalize(double *out, const double *x, size_t n)
+{
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        squares += x[i] * x[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] / sqrt(squares / (double)n + 1e-5);
+    }
+}
+
+static inline void to_shares(double *x, size_t n)
+{
+    double most = x[0], sum = 0;
+    for (size_t i = 1; i < n; i++) {
+        most = fmax(most, x[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp(x[i] - most);
+    }
+    for (size_t i = 0; i < n; i++) {
+        x[i] = exp(x[i] - most) / sum;
+    }
+}
+
+// Runs n tokens, and returns the sum of the losses of those that follow each.
+static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, size_t n)
+{
+    static double k[MOST_LAYERS][MOST][MOST], v[MOST_LAYERS][MOST][MOST];
+    size_t E = m->n_embd, head_dim = E / m->n_head;
+    double loss = 0;
+    for (size_t p = 0; p < n; p++) {
+        double x[MOST], y[MOST], q[MOST], heads[MOST], wide[4 * MOST], scores[MOST_TOKENS];
+        for (size_t i = 0; i < E; i++) {
+            y[i] = m->wte.data[tokens[p] * E + i] + m->wpe.data[p * E + i];
+        }
+        normalize(x, y, E);
+        for (size_t li = 0; li < m->n_layer; li++) {
+            normalize(y, x, E);
+            times(q, &m->wq[li], y);
+            times(k[li][p], &m->wk[li], y);
+            times(v[li][p], &m->wv[li], y);
+            for (size_t h = 0; h < m->n_head; h++) {
+                double *w = weights[li][h][p];
+                for (size_t t = 0; t <= p; t++) {
+                    w[t] = 0;
+                    for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
+                        w[t] += q[i] * k[li][t][i];
+                    }
+                    w[t] /= sqrt((double)head_dim);
+                }
+                to_shares(w, p + 1);
+                for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
+                    heads[i] = 0;
+                    for (size_t t = 0; t <= p; t++) {
+                        heads[i] += w[t] * v[li][t][i];
+                    }
+                }
+            }
+            times(y, &m->wo[li], heads);
+            for (size_t i = 0; i < E; i++) {
+                x[i] += y[i];
+            }
+            normalize(y, x, E);
+            times(wide, &m->fc1[li], y);
+            for (size_t i = 0; i < 4 * E; i++) {
+                wide[i] = fmax(wide[i], 0);
+                wide[i] *= m->squared ? wide[i] : 1;
+            }
+            times(y, &m->fc2[li], wide);
+            for (size_t i = 0; i < E; i++) {
+                x[i] += y[i];
+            }
+        }
+        times(scores, &m->lm_head, x);
+        to_shares(scores, m->n_vocab + 1);
+        loss -= log(scores[tokens[p + 1]]);
+    }
+    return loss;
+}
+
+// Start, the word, end, cut to the block. Returns how many of them are followed by another.
+static inline size_t tokens_of(const PlainModel *m, const char *word, uint32_t tokens[MOST + 1])
+{
+    size_t n = 0;
+    tokens[n++] = (uint32_t)m->n_vocab;
+    while (*word && n <= m->block_size) {
+        uint32_t code = next_code(&word), token = 0;
+        while (token < m->n_vocab && m->vocab[token] != code) {
+            token++;
+        }
+        tokens[n++] = token;
+    }
+    if (n <= m->block_size) {
+        tokens[n++] = (uint32_t)m->n_vocab;
+    }
+    return n - 1;
+}
+
+#endif
