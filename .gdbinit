@@ -331,10 +331,11 @@ end
 define hook-stop
   if $stepping && $_thread
     set $stepping = 0
+    set $back = $way_back
     passing
     if $passing
       while $passing
-        if $way_back
+        if $back
           pipe -d @ finish @ cat >/dev/null
         else
           pipe -d @ step @ cat >/dev/null
