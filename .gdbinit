@@ -318,25 +318,32 @@ pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 
 # What `step` goes through without a stop: what only passes on, from an operation to the arithmetic it stands for, and on
 # the way back from there.
+set $stepping = 0
+define hook-step
+  set $stepping = 1
+  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
+  set $way_back = $_shell_exitcode == 0
+end
 define passing
   pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|forward|lines_backward) '
   set $passing = $_shell_exitcode == 0
 end
-define hook-step
-  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
-  set $way_back = $_shell_exitcode == 0
-end
-define hookpost-step
-  passing
-  if $passing
-    while $passing
-      if $way_back
-        pipe -d @ finish @ cat >/dev/null
-      else
-        pipe -d @ step @ cat >/dev/null
+define hook-stop
+  if $stepping && $_thread
+    set $stepping = 0
+    set $back = $way_back
+    passing
+    if $passing
+      while $passing
+        if $back
+          pipe -d @ finish @ cat >/dev/null
+        else
+          pipe -d @ step @ cat >/dev/null
+          set $stepping = 0
+        end
+        passing
       end
-      passing
+      frame
     end
-    frame
   end
 end
