@@ -1,6 +1,7 @@
 # The model is there to be changed: operations and matrices that are added to gpt() in a copy of microgpt.c train, sample,
 # save and load without a word anywhere else, because memory is counted and not predicted.
 # shellcheck disable=SC2086
+# this file only with ALL=1
 . tests/lib.sh
 S=$T/source
 mkdir -p "$S"
