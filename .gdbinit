@@ -5,6 +5,9 @@ set confirm off
 set pagination off
 set print frame-arguments scalars
 
+# No progress bar among the debugger's lines.
+set environment TERM dumb
+
 define views
   call show_views()
 end
@@ -13,13 +16,13 @@ The list of the commands that show the model.
 end
 
 define begin
-  tbreak train_step
+  tbreak document_loss if !model->tape.counting
   run
   echo \n
   views
 end
 document begin
-Run the program to the first line of the first training step, and list the commands.
+Run the program to the first training step, where its document's loss begins, and list the commands.
 end
 
 define doc
@@ -46,6 +49,21 @@ vec NAME [POS]: a vector of the forward pass, with data and, after backward(), g
 vec alone lists the names. Of a layer or head: vec layer0.q, vec head2.attn_weights.
 end
 
+define row
+  if $argc == 0
+    help row
+  end
+  if $argc == 1
+    call show_row("$arg0", -1)
+  end
+  if $argc > 1
+    call show_row("$arg0", $arg1)
+  end
+end
+document row
+row NAME [POS]: the numbers of a vector, four in a row.
+end
+
 define around
   if $argc == 0
     help around
@@ -59,7 +77,7 @@ define around
 end
 document around
 around OP [POS]: the vector before and after an operation of gpt().
-OP is rmsnorm, wq, wk, wv, wo, residual, fc1, activation, fc2, lm_head or softmax.
+OP is a word of its line in gpt(): rmsnorm, wq, wk, wv, wo, residual, fc1, relu, fc2, lm_head or softmax.
 end
 
 define head
@@ -146,12 +164,32 @@ define moves
   if $argc < 3
     help moves
   else
-    call show_adam("$arg0", $arg1, $arg2, step, lr, beta1, beta2, eps)
+    call show_adam("$arg0", $arg1, $arg2, lr, beta1, beta2)
   end
 end
 document moves
 moves NAME ROW COL: how Adam moves a parameter, term by term.
 It reads the arguments of adam(), so ask it where adam() begins: break adam, continue.
+end
+
+define watchgrad
+  if $argc < 3
+    help watchgrad
+  else
+    set $gradient = watch_gradient("$arg0", $arg1, $arg2)
+    if $gradient
+      watch -l *$gradient
+      commands
+        silent
+        frame
+        call show_gain()
+      end
+    end
+  end
+end
+document watchgrad
+watchgrad NAME ROW COL: stop each time that a parameter's gradient changes, and show which line of the
+tape did it, what it added, and the sum so far. Then: continue. It works where the program is running.
 end
 
 define explain
@@ -245,4 +283,67 @@ define digits
 end
 document digits
 digits N: how many digits every number is shown with, 1 to 17; at first 6.
+end
+
+define rewind
+  set $head = 0
+  set $position = 3
+  if $argc > 0
+    set $head = $arg0
+  end
+  if $argc > 1
+    set $position = $arg1
+  end
+  set environment LD_BIND_NOW 1
+  set environment GLIBC_TUNABLES glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-ERMS,-XSAVE,-XSAVEC
+  tbreak train_step
+  run
+  eval "tbreak microgpt.c:%d if pos_id == %d && h == %d", line_of("gpt", "q_h ="), $position, $head
+  continue
+  record
+  echo Recording. From here on reverse-next, reverse-step and reverse-continue go back.\n
+end
+document rewind
+rewind [H [POS]]: start again, run to head H of position POS (at first 0 and 3), and record from there,
+so that next and step can be undone: reverse-next, reverse-step. `record stop` ends it.
+The C library is told to use its plain routines, because gdb cannot record those with vectors.
+end
+
+# What follows needs gdb 10 or newer, and is last for that reason.
+#
+# What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
+pipe -d @ skip -rfu ^(note|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(tape_.*|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
+
+# What `step` goes through without a stop: what only passes on, from an operation to the arithmetic it stands for, and on
+# the way back from there.
+set $stepping = 0
+define hook-step
+  set $stepping = 1
+  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
+  set $way_back = $_shell_exitcode == 0
+end
+define passing
+  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|forward|lines_backward) '
+  set $passing = $_shell_exitcode == 0
+end
+define hook-stop
+  if $stepping && $_thread
+    set $stepping = 0
+    set $back = $way_back
+    passing
+    if $passing
+      while $passing
+        if $back
+          pipe -d @ finish @ cat >/dev/null
+        else
+          pipe -d @ step @ cat >/dev/null
+          set $stepping = 0
+        end
+        passing
+      end
+      frame
+    end
+  end
 end

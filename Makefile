@@ -13,7 +13,7 @@ CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno $(SCHED)
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 
-# The program. It is built anew if it was built in another way: the words of the last time are kept.
+# The program. It is built anew if the flags are others than the last time, which are kept in a file.
 microgpt: microgpt.c autograd.c autograd.h tests/build/flags
 	$(BUILD) -o $@ microgpt.c autograd.c -lm
 
@@ -26,10 +26,17 @@ tests/build/flags: always
 run: microgpt
 	./microgpt
 
-# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
-DEBUG_CFLAGS = -O0 -g3 -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+# The model as a page: trains long enough for the heads to specialise, and writes microgpt.html.
+.PHONY: page
+page: microgpt
+	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
+	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
+	@echo "microgpt.html is ready: double-click it, or open file://$(CURDIR)/microgpt.html in a browser"
 
-microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c
+# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
+DEBUG_CFLAGS = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+
+microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c tests/debugger/names.h
 	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
 
 # In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
@@ -39,32 +46,28 @@ GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit of
 debug: microgpt-debug
 	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
 	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n train_step" -o run -o views -- ./microgpt-debug $(ARGS); \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views -- ./microgpt-debug $(ARGS); \
 	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
 
-# A walk through one training step and one sampled name, in gdb. Without a terminal, the whole walk at once.
+# A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.
 .PHONY: tour
 tour: microgpt-debug
 	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
-	@mkdir -p tests/build; if [ -t 0 ] && [ -t 1 ]; then batch=; else batch=-batch; fi; \
-	$(GDB) $$batch -x tests/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1
+	@if [ -t 0 ] && [ -t 1 ]; then how=go; else how=whole batch=-batch; exec </dev/null; fi; \
+	$(GDB) $$batch -x tests/debugger/tour.gdb -ex $$how --args ./microgpt-debug --quiet --samples 1
 
-# All tests, or those with a part of TESTS in their name; the last line counts them.
+# Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
+# their name. tests/README.md has more.
 .PHONY: test
 test: microgpt
-	CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
-# How fast it is, as a table.
+# How fast is it? A table.
 .PHONY: bench
 bench: microgpt
 	@mkdir -p tests/build
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
-
-# The same bytes on every machine: every compiler, C library and processor at hand, as a table.
-.PHONY: portability
-portability: microgpt
-	@sh tests/checks/portability
 
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60
@@ -72,36 +75,34 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
-# What compilers and checkers find without running it: nothing.
-.PHONY: analyze
-analyze:
-	@sh tests/checks/analyze
-
-# How much of the program the tests reach, and why the rest is not.
-.PHONY: coverage
-coverage:
-	@sh tests/checks/coverage
-
-# A million steps: the memory stays flat, the loss finite, the file whole.
-.PHONY: soak
-soak: microgpt
-	@sh tests/checks/soak
+# The checks that take longer than a test: the same bytes from every compiler and processor at hand; what checkers find
+# without running it; how much the tests reach, and why not the rest; a million steps in flat memory.
+.PHONY: portability analyze coverage soak
+portability soak: microgpt
+portability analyze coverage soak:
+	@sh tests/checks/$@
 
 # The manual page, which the program prints from its own table of options.
 microgpt.1: microgpt
 	./microgpt --manual-page > $@.part && mv $@.part $@
 
-# The program, its names, its licence and its manual page, under PREFIX.
+# The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
+# it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
+SHARE = $(PREFIX)/share/microgpt
+
 .PHONY: install uninstall
-install: microgpt microgpt.1
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1"
-	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt"
-	cp data/names.txt LICENSE "$(DESTDIR)$(PREFIX)/share/microgpt/"
+install: microgpt.1
+	@folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
+	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
+	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
+	$(BUILD) -DDATADIR='"$(SHARE)"' -o "$(DESTDIR)$(PREFIX)/bin/microgpt" microgpt.c autograd.c -lm
+	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
-	rm -rf "$(DESTDIR)$(PREFIX)/share/microgpt"
+	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
+	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
 MAKEMORE_URL = https://raw.githubusercontent.com/karpathy/makemore/refs/heads/master/names.txt
@@ -121,4 +122,4 @@ sweep: microgpt
 # What make made.
 .PHONY: clean
 clean:
-	rm -rf microgpt microgpt-debug microgpt.1 tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv tests/build

@@ -2,12 +2,14 @@
  *
  * It is the program microgpt.py, step by step and to the byte: the same
  * names from the same seed. This first part is the whole algorithm, in the
- * order of the Python program: documents, tokenizer, parameters, model,
- * training, inference, the story. autograd.h is the page to read before it.
- * What surrounds the algorithm comes after it, in ruled sections.
+ * order of the Python program, from the documents to the story. The page to
+ * read before it is autograd.h; what surrounds it comes after it.
  */
 #define _XOPEN_SOURCE 700
 #include "autograd.h"
+#ifdef MICROGPT_DEBUG
+#include "tests/debugger/names.h"  // so that the debugger knows the names
+#endif
 
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +19,8 @@
 typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
-
 static void say(const char *format, ...);             // printf
-static bool finite_scores(const double *scores, size_t n, Error *error);
+static bool finite_scores(Work *w, const double *scores, Error *error);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
@@ -34,28 +35,28 @@ static bool after_step(Work *w, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
-// The numbers that a run can be told. Their defaults, the Python program's
-// and the lesson's, are further down, in the table of recipes.
+// The settings of a run. Their defaults, those of the Python program and
+// those of the lesson, are in recipes[], further down.
 typedef struct {
     uint64_t seed;                  // where the random numbers start
     uint64_t n_layer, n_embd, n_head, block_size;
     int activation, schedule;
     double init_std;                // spread of the parameters at the start
-    bool zero_outputs;              // those that end a layer start at zero
+    bool zero_outputs;              // attn_wo, mlp_fc2 start at zero
     uint64_t steps, batch, holdout; // batch: documents a step
     double lr, beta1, beta2;        // Adam's rates
     uint64_t samples;
     double temperature;
 } Config;
 
-enum { RELU, RELU2 };               // activations
-enum { LINEAR, COSINE };            // schedules
+enum { RELU, RELU2 };               // as --activation lists them
+enum { LINEAR, COSINE };            // as --schedule lists them
 
 /* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
-    uint32_t *tokens;    // [length] the characters, as numbers
+    uint32_t *tokens;    // [length] its characters, once encoded its tokens
     size_t length;
     size_t line;         // of the file, for messages
 } Document;
@@ -63,7 +64,7 @@ typedef struct {
 typedef struct {
     Document *docs;      // [n]
     size_t n, longest;
-    uint32_t *text;      // [n_text] the tokens of all documents
+    uint32_t *text;      // [n_text] all documents, one after another
     size_t n_text;
 } Documents;
 
@@ -162,28 +163,28 @@ static void lay_out_parameters(Model *model)
     model->wte = matrix(model, "", "wte", vocab_size, n_embd);
     model->wpe = matrix(model, "", "wpe", model->block_size, n_embd);
     model->lm_head = matrix(model, "", "lm_head", vocab_size, n_embd);
-    for (size_t i = 0; i < model->n_layer; i++) {
-        Layer *layer = &model->layers[i];
-        char li[32];
-        snprintf(li, sizeof li, "layer%zu.", i);
-        layer->attn_wq = matrix(model, li, "attn_wq", n_embd, n_embd);
-        layer->attn_wk = matrix(model, li, "attn_wk", n_embd, n_embd);
-        layer->attn_wv = matrix(model, li, "attn_wv", n_embd, n_embd);
-        layer->attn_wo = matrix(model, li, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = matrix(model, li, "mlp_fc1", 4 * n_embd, n_embd);
-        layer->mlp_fc2 = matrix(model, li, "mlp_fc2", n_embd, 4 * n_embd);
+    for (size_t li = 0; li < model->n_layer; li++) {
+        Layer *layer = &model->layers[li];
+        char pre[32];
+        snprintf(pre, sizeof pre, "layer%zu.", li);
+        layer->attn_wq = matrix(model, pre, "attn_wq", n_embd, n_embd);
+        layer->attn_wk = matrix(model, pre, "attn_wk", n_embd, n_embd);
+        layer->attn_wv = matrix(model, pre, "attn_wv", n_embd, n_embd);
+        layer->attn_wo = matrix(model, pre, "attn_wo", n_embd, n_embd);
+        layer->mlp_fc1 = matrix(model, pre, "mlp_fc1", 4 * n_embd, n_embd);
+        layer->mlp_fc2 = matrix(model, pre, "mlp_fc2", n_embd, 4 * n_embd);
     }
 }
 
-// Random numbers with the spread init_std. In the lesson's recipe the
-// matrices that end a layer start at zero, so that the layer at first adds
-// nothing; they draw their random numbers all the same.
+// Random numbers with the spread init_std. In the lesson's recipe attn_wo
+// and mlp_fc2, whose outputs are added to x, start at zero: a layer then
+// adds nothing at first. They draw their random numbers all the same.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool last = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
-        double std = last && config->zero_outputs ? 0 : config->init_std;
+        bool out = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = out && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
             w->data[k] = random_gauss(rng, 0, std);
         }
@@ -191,9 +192,9 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 }
 
 /* ------------------------------------------------------------------------
- * Model: from a token and its position, and from what was kept of the
- * positions before, to a score for every token that may come next. Where
- * the tape is fused, one line of it stands in for a whole definition.
+ * Model: a token and its position go in; a score for every token that may
+ * come next, the logits, comes out. First its three building blocks, each
+ * by its definition; a fused tape records one line instead.
  */
 // linear: each output is the dot product of the input with one row of w.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
@@ -247,16 +248,14 @@ static void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself: a token at a position goes in, a score for every token
-// that may come next (the logits) comes out. Keys and values of every layer
-// grow by this position's; those before it are what attention looks at.
+// The model itself. A word and a colon in a comment name the value that
+// its line makes, for the debugger.
 static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
     double **keys = model->keys, **values = model->values;
     size_t n_embd = model->n_embd, n_head = model->n_head;
     size_t head_dim = model->head_dim, seen = pos_id + 1;
-    double scale = 1 / sqrt((double)head_dim);
 
     // the token's embedding, a row of wte, and the position's, a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
@@ -267,9 +266,9 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: positions look back at one another. The
-        // numbers are the lesson's lines. A key and a value go to the next
-        // place in the cache; seen counts the places, this one included.
+        // 1) Multi-head attention: this position looks back at all those
+        // seen, itself included. Its key and value are row pos_id of the
+        // layer's cache, n_embd wide. The numbers are the lesson's lines.
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
@@ -277,21 +276,22 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *v = values[li] + pos_id * n_embd;
         linear_into(tape, k, x, layer->attn_wk);
         linear_into(tape, v, x, layer->attn_wv);
-        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
-        for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
+        double *x_attn = ag_vector(tape, n_embd);  // 123: all heads' output
+        for (size_t h = 0; h < n_head; h++) {      // 124: for each head
             size_t hs = h * head_dim;              // 125: where it starts
-            double *q_h = q + hs;                  // 126: its slice of q,
-            double *k_h = keys[li] + hs;           // 127: of each key, t's
-            double *v_h = values[li] + hs;         // 128: at t * n_embd
-            // 129: how well the query fits each key: their dot product
-            double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
-                                              head_dim, scale);
-            // 130: the same as shares of its attention
+            double *q_h = q + hs;                  // 126: its slice of q
+            double *k_h = keys[li] + hs;           // 127: of every key
+            double *v_h = values[li] + hs;         // 128: of every value
+            // 129: how well the query fits each key: scaled dot products
+            double *attn_logits =
+                ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim,
+                            1 / sqrt((double)head_dim));
+            // 130: the same as shares, which add up to 1
             double *attn_weights = softmax(tape, attn_logits, seen);
-            // 131: the values, each weighted with its share
+            // 131: the sum of the values, each weighted by its share
             double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
                                                seen, n_embd, head_dim);
-            // 132: to its place in the row of all outputs
+            // 132: appended to the output of the heads before
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
         x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
@@ -320,12 +320,12 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 // Returns how many there are to predict.
 static size_t take_document(Model *model, const Document *doc)
 {
-    size_t n = doc->length + 1, BOS = model->vocab_size - 1;
+    size_t n = doc->length + 1;
+    uint32_t BOS = (uint32_t)model->vocab_size - 1;
     n = n < model->block_size ? n : model->block_size;
-    model->tokens[0] = (uint32_t)BOS;
+    model->tokens[0] = BOS;
     for (size_t i = 0; i < n; i++) {
-        model->tokens[i + 1] = i < doc->length ? doc->tokens[i]
-                                               : (uint32_t)BOS;
+        model->tokens[i + 1] = i < doc->length ? doc->tokens[i] : BOS;
     }
     return n;
 }
@@ -350,6 +350,7 @@ static double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
+// It falls from lr to 0, in a line or along half a cosine wave.
 static double learning_rate(const Config *config, uint64_t step)
 {
     double pi = 3.141592653589793, lr = config->lr;
@@ -359,15 +360,15 @@ static double learning_rate(const Config *config, uint64_t step)
 }
 
 // Adam: each parameter moves against the running mean of its gradient,
-// measured by the root of the running mean of the gradient's square. Both
-// means start at zero; the corrections undo what that takes from them.
+// divided by the root of the running mean of the gradient's square. Both
+// means start at zero, and so too small; the corrections make up for that.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
     double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
     double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
-                       correct1, correct2);   // as many as it can, fast
+                       correct1, correct2);   // for speed alone
     for (; i < model->num_params; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -398,7 +399,6 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-// All that a run works with, and so what the story is about.
 struct Work {
     const Config *config;
     Documents docs;
@@ -427,14 +427,13 @@ static bool train(Work *w, Error *error)
  * until BOS is drawn or the block is full. A temperature below 1 makes the
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
-// One sample, which begins with the prompt, into model->tokens. The cache
-// was made before the mark, so tape_drop() leaves it alone.
+// One sample, which begins with the prompt, into model->tokens.
 static bool sample(Work *w, size_t *length, Error *error)
 {
     Model *model = &w->model;
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, BOS = vocab_size - 1;
-    size_t token_id = BOS;
+    size_t vocab_size = model->vocab_size;
+    size_t BOS = w->tokenizer.BOS, token_id = BOS;
     double temperature = w->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
@@ -442,7 +441,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(scores, vocab_size, error)) {
+        if (!finite_scores(w, scores, error)) {
             return false;
         }
         double *probs = softmax(tape, scores, vocab_size);
@@ -462,7 +461,7 @@ static bool infer(Work *w, Error *error)
     size_t n;
     tape_drop(&w->model.tape);
     new_cache(&w->model, w->model.block_size);
-    tape_mark(&w->model.tape);            // all samples use the same cache
+    tape_mark(&w->model.tape);         // tape_drop() then spares the cache
     for (uint64_t i = 0; i < w->config->samples; i++) {
         if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
             return false;
@@ -494,14 +493,15 @@ static bool microgpt(Work *w, Error *error)
     say("num docs: %zu\n", w->docs.n);
     say("vocab size: %zu\n", w->tokenizer.vocab_size);
     say("num params: %zu\n", w->model.num_params);
-    return end_training(w, train(w, error), error) && infer(w, error);
+    bool trained = train(w, error);
+    return end_training(w, trained, error) && infer(w, error);
 }
 
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, commands,
- *   command line
+ *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, the page,
+ *   commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -570,6 +570,11 @@ static void set_error(Error *error, int status, const char *format, ...)
 }
 
 static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+
+// A word beside the result, on standard error. --quiet silences it.
+static Error remark;
+#define note(o, ...) \
+    (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
@@ -678,11 +683,6 @@ static bool all_finite(const double *a, size_t n)
     return true;
 }
 
-static bool finite_scores(const double *scores, size_t n, Error *error)
-{
-    return all_finite(scores, n) || fail(error, FAILED, "the scores are not finite; a smaller --lr may help");
-}
-
 // What the command line asks for. The names and defaults are in the table of options, further down.
 typedef struct {
     const struct Command *command;
@@ -694,7 +694,7 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    bool quiet, tsv, help, version, manual;
+    bool new, quiet, tsv, help, version, manual;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -962,7 +962,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
         }
         if (code <= 0) {
             return fail(error, FAILED, "%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8" : "a zero byte: this is not a text file");
+                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
+                             : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
             if (start < end || !is_space((uint32_t)code)) {
@@ -1001,15 +1002,20 @@ static void program_folder(const char *argv0, char *folder, size_t room)
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
 
-// The shipped names: in data/ beside the program, or where `make install` puts them.
-static int open_shipped_names(const char *argv0, char *name, size_t room)
+#ifndef DATADIR
+#define DATADIR "data"             // an installed program is told where that is
+#endif
+
+// A file that the program ships with: in data/ beside it, or where `make install` puts it. Its path goes to `name`.
+static int open_shipped(const char *argv0, const char *shipped, char *name, size_t room)
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/names.txt", "../share/microgpt/names.txt"};
+    static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
     int file = -1;
-    for (size_t i = 0; file < 0 && i < 2 && (i == 0 || errno == ENOENT); i++) {
-        snprintf(name, room, "%s%s", folder, places[i]);
+    errno = ENOENT;
+    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
+        snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
         file = open_file(name, O_RDONLY);
     }
     return file;
@@ -1028,13 +1034,14 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     char name[4200];
     int file = -1;
     if (!o->data) {
-        file = open_shipped_names(argv0, name, sizeof name);
+        file = open_shipped(argv0, "names.txt", name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     }
     if (file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
+                    o->data ? "" : "; to train on other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
@@ -1063,6 +1070,12 @@ static void free_model(Model *model)
     tape_free(&model->tape);
 }
 
+// How many matrices a model has: a layer is nothing but matrices.
+static uint64_t count_matrices(uint64_t n_layer)
+{
+    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
+}
+
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
 static double least_parameters(const Model *model)
 {
@@ -1075,6 +1088,24 @@ static bool fits_memory(double bytes)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double memory = pages > 0 && page > 0 ? (double)pages * (double)page : 1e300;
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
+}
+
+// Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
+static bool too_large(const Model *model, double bytes, double cache, double step, Error *error)
+{
+    double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
+    const struct { double bytes; const char *what; } parts[] = {
+        {row * 12 * E * (double)model->n_layer, "the layers: --n-embd, --n-layer"},
+        {row * 2 * (double)model->vocab_size, "the different characters: --n-embd"},
+        {row * (double)model->block_size + cache, "the block: --block-size"},
+        {step, "the documents of a step: --batch, --block-size"},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
+        most = parts[i].bytes > parts[most].bytes ? i : most;
+    }
+    return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
+                least_parameters(model), bytes / 1e9, parts[most].what);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -1110,14 +1141,13 @@ static PositionCost count_position(Model *model, size_t positions)
 // `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
 {
-    double least = least_parameters(model);
-    if (!fits_memory(4 * sizeof(double) * least)) {
-        return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB", least,
-                    4 * sizeof(double) * least / 1e9);
+    double least = 4 * sizeof(double) * least_parameters(model);
+    if (!fits_memory(least)) {
+        return too_large(model, least, 0, 0, error);
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
-    model->state_dict = calloc(3 + 6 * model->n_layer, sizeof *model->state_dict);
+    model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
@@ -1129,14 +1159,14 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     place_parameters(model, atomic);
     PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double values = params + fmax(lanes * (step.values + 1) + (double)batch * step.cache, sampling.cache + sampling.values);
+    double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
+    double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
-    double bytes = values * 2 * sizeof(double) + lines * sizeof(Line) + lanes * sizeof(Line *) +
-                   params * 2 * sizeof(double);
+    double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
+    double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
-        return fail(error, FAILED, "not enough memory: a model of %zu parameters needs %.1f GB", model->num_params,
-                    bytes / 1e9);
+        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables, error);
     }
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
@@ -1162,8 +1192,8 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that stands
- * still. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
+ * stopped. In other builds there is nothing of it.
  */
 #ifdef MICROGPT_DEBUG
 enum { ATOMIC = true };
@@ -1176,7 +1206,7 @@ enum { ATOMIC = false };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8 };
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
 typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
 
@@ -1206,6 +1236,9 @@ typedef struct {
 static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
+     "what --new compares with (default: the shipped names)"},
     {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
      "only the first N documents (default: all)"},
     {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
@@ -1215,6 +1248,8 @@ static const Option options[] = {
      "sets the defaults of the other options"},
     {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
     {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
+    {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
+     "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
      "where the random numbers start (default: where training left them)"},
@@ -1245,7 +1280,8 @@ static const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
      "go on with the run that wrote this model file, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"quiet", NULL, 'q', TRAIN, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), 0, 0, "the CSV of its run, to show its loss curve"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
     {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
@@ -1301,12 +1337,14 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         return true;
     }
     case NUMBER: {
-        unsigned long long n = strtoull(value, &end, 10);
-        if (*value == '\0' || strspn(value, "0123456789") != strlen(value)) {
+        bool negative = *value == '-';
+        const char *digits = value + negative;
+        unsigned long long n = strtoull(digits, &end, 10);
+        if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
             return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
         }
         unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
-        if (errno == ERANGE || (double)n < option->min || n > max) {
+        if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
             return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
@@ -1991,7 +2029,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || 3 + 6 * o->config.n_layer > header->n_tensors) {
+    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
@@ -2372,6 +2410,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
 #define POINTS 256                 // of the loss curve, at most
+#define LAST_STEPS 100             // whose mean loss is told at the end
 
 typedef struct {
     const Options *o;
@@ -2383,8 +2422,10 @@ typedef struct {
     bool lines, bar;               // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
     uint64_t first;                // steps that were done when the run began
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
     size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 } Run;
@@ -2396,16 +2437,16 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap; with room for a ^C behind them, if there is any.
+// Columns of the terminal that can be written without a wrap.
 static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col > 12 ? size.ws_col - 3u : size.ws_col - 1u;
+        return size.ws_col - 1u;
     }
 #endif
-    return 77;
+    return 79;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2421,6 +2462,13 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
+static void start_curve(Run *run, uint64_t from)
+{
+    uint64_t n = run->o->config.steps - from;
+    run->from = from;
+    run->n_points = n < POINTS ? (size_t)n : POINTS;
+}
+
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
 static void set_up_progress(Run *run)
 {
@@ -2432,16 +2480,19 @@ static void set_up_progress(Run *run)
     run->plain = !shows_unicode();
     run->color = !(no_color && *no_color);
     run->first = run->model->steps_done;
-    uint64_t todo = run->o->config.steps - run->first;
-    run->n_points = todo < POINTS ? (size_t)todo : POINTS;
+    start_curve(run, run->first);
     run->began = run->last_draw = run->last_flush = seconds();
 }
 
 static void add_to_curve(Run *run, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->first) * run->n_points / (run->o->config.steps - run->first));
+    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
     run->curve[i].sum += loss;
     run->curve[i].n++;
+    if (run->o->config.steps - step <= LAST_STEPS) {
+        run->last_sum += loss;
+        run->last_n++;
+    }
     run->smooth = 0.99 * run->smooth + 0.01 * loss;
     run->weight = 0.99 * run->weight + 0.01;
 }
@@ -2460,6 +2511,7 @@ static void time_text(double s, char *text, size_t room)
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
+// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next one is drawn over all of it.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
@@ -2499,7 +2551,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
             at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
         }
     }
-    at += sprintf(at, "\033[K");
+    at += sprintf(at, "\033[J\r");
     fwrite(text, 1, (size_t)(at - text), stderr);
 }
 
@@ -2523,7 +2575,7 @@ static void draw_curve(const Run *run, double took)
             sum += run->curve[k].sum;
             count += run->curve[k].n;
         }
-        mean[i] = sum / count;
+        mean[i] = count > 0 ? sum / count : mean[i - 1];           // a log may have gaps, but not at its beginning
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
@@ -2550,9 +2602,12 @@ static void draw_curve(const Run *run, double took)
         }
         before = level;
     }
-    char title[96];
-    snprintf(title, sizeof title, took < 10 ? "loss over %llu steps, in %.2f s" : "loss over %llu steps, in %.0f s",
-             (unsigned long long)(run->o->config.steps - run->first), took);
+    char title[96], last_part[48] = "";
+    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    if (now < all) {
+        snprintf(last_part, sizeof last_part, "the last %llu ", now);
+    }
+    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2573,34 +2628,41 @@ static void draw_curve(const Run *run, double took)
         fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->first + 1);
+    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
     snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
+#define LOG_HEADING "step,loss,lr\n"
+
 // The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
-    struct stat info;
-    static const char heading[] = "step,loss,lr\n";
+    struct stat info, out;
     static Output log;
     const char *name = run->o->log;
-    bool old = run->o->resume && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    bool there = stat(name, &info) == 0;
+    if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
+        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
+        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        return true;
+    }
+    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
     log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
     if (log.file < 0) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     }
     run->log = &log;
     if (!old) {
-        put(&log, "%s", heading);
+        put(&log, LOG_HEADING);
         return true;
     }
     unsigned char *text = NULL;
-    size_t n = 0, end = sizeof heading - 1;
+    size_t n = 0, end = strlen(LOG_HEADING);
     bool ok = read_all(log.file, &text, &n, error, name);
-    if (ok && (n < end || memcmp(text, heading, end) != 0)) {
+    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
         ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
     while (ok && end < n) {
@@ -2609,8 +2671,19 @@ static bool open_log(Run *run, Error *error)
             break;
         }
         *newline = '\0';
-        if (strtoull((const char *)line, NULL, 10) > run->first) {
+        char *comma;
+        uint64_t step = strtoull((const char *)line, &comma, 10);
+        if (step > run->first) {
             break;
+        }
+        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+        if (run->bar && step && isfinite(loss)) {
+            if (run->from == run->first) {
+                start_curve(run, step - 1);
+            }
+            if (step > run->from) {
+                add_to_curve(run, step - 1, loss);
+            }
         }
         end = (size_t)(newline - text) + 1;
     }
@@ -2672,6 +2745,9 @@ static bool note_step(Run *run, uint64_t step, double loss, Error *error)
     if (run->lines) {
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    }
+    if (run->log == &standard_output && step == run->first) {
+        say(LOG_HEADING);
     }
     if (run->log) {
         put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
@@ -2743,13 +2819,13 @@ static bool begin_run(Run *run, Error *error)
 static bool end_run(Run *run, bool ok, Error *error)
 {
     if (run->bar) {
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[J", stderr);
     }
     double took = seconds() - run->began;
     ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
     if (run->log) {
         flush(run->log);
-        if (close(run->log->file) < 0 && !run->log->error) {
+        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
             run->log->error = errno;
         }
         if (ok && run->log->error) {
@@ -2758,6 +2834,9 @@ static bool end_run(Run *run, bool ok, Error *error)
     }
     if (run->bar && ok) {
         draw_curve(run, took);
+    }
+    if (run->bar && ok && run->last_n > 0) {
+        fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
     free_target(&run->target);
     return ok;
@@ -3048,24 +3127,24 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 static void say_stats(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     size_t n_heads = model->n_layer * model->n_head;
-    bool wide = screen.width >= 79;
+    bool wide = screen.width >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) {
         max = fmax(max, fabs(stats[h].loss - loss));
     }
     if (wide) {
-        say("layer head itself before  first elsewhere entropy loss without  change\n");
+        say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     }
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
         char bar[40] = "", text[512];
-        for (int i = 0; max > 0 && i < (int)(8 * fabs(change) / max + 0.5); i++) {
+        for (int i = 0; max > 0 && i < (int)(7 * fabs(change) / max + 0.5); i++) {
             strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
         }
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %5.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
-                                         : "layer %zu head %zu: itself %.1f%%, before %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss without %.4f, change %+.4f%s%s",
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+                                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
+                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
                  100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
         if (wide) {
@@ -3108,6 +3187,177 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
+ * Page: the model as one HTML file. All that it shows, it computes itself: data/page.html is the whole of it but for
+ * the model, which goes in at one place as JSON. Nothing in there can end the JSON, or the script that holds it.
+ */
+#define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
+#define PAGE_POINTS 1000           // of the loss curve, at most
+
+typedef struct {
+    unsigned char *text;           // [n] the shipped page
+    size_t n, place;               // where the model goes
+    double *losses;                // [n_losses] of the run
+    size_t n_losses;
+    uint64_t first;                // the step of the first of them
+} Page;
+
+static const char page_mark[] = "THE MODEL";
+
+static bool read_page(Page *page, const char *argv0, Error *error)
+{
+    char name[4200];
+    int file = open_shipped(argv0, "page.html", name, sizeof name);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &page->text, &page->n, error, name);
+    close(file);
+    size_t length = sizeof page_mark - 1;
+    while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
+        page->place++;
+    }
+    return ok && (page->place + length <= page->n || fail(error, FAILED, "%s: no place for the model in it", name));
+}
+
+// The losses in a log, one a step, without a gap. After its last line there may be a part of one.
+static bool parse_losses(Page *page, const char *text, size_t n, const char *name, Error *error)
+{
+    static const char heading[] = "step,loss,lr\n";
+    size_t at = sizeof heading - 1;
+    if (n < at || memcmp(text, heading, at) != 0) {
+        return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
+    }
+    page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
+    if (!page->losses) {
+        return no_memory(error);
+    }
+    for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
+        char *end;
+        uint64_t step = strtoull(text + at, &end, 10);
+        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
+        page->first = page->n_losses ? page->first : step;
+        if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
+            return fail(error, FAILED, "%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        }
+        page->losses[page->n_losses++] = loss;
+    }
+    return page->n_losses || fail(error, FAILED, "%s: not a log of a run: no step in it", name);
+}
+
+static bool read_losses(Page *page, const char *name, Error *error)
+{
+    unsigned char *text = NULL;
+    size_t n = 0;
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) {
+        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    }
+    bool ok = read_all(file, &text, &n, error, name);
+    if (ok) {
+        text[n] = '\0';                                      // there is room: read_all() has found the end
+        ok = parse_losses(page, (char *)text, n, name, error);
+    }
+    free(text);
+    close(file);
+    return ok;
+}
+
+static void say_character(uint32_t code)
+{
+    if (code > 0xffff) {                                 // an escape has 16 bits: two of them
+        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)), (unsigned)(0xdc00 + (code & 0x3ff)));
+    } else {
+        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
+        say(plain ? "%c" : "\\u%04x", (int)code);
+    }
+}
+
+// A text in UTF-8 as a string of JSON; a byte that is not UTF-8 becomes the character that stands for such bytes.
+static void say_string(const char *text)
+{
+    size_t n = strlen(text), used = 0;
+    say("\"");
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        used = code < 0 ? 1 : used;
+        say_character(code < 0 ? 0xfffd : (uint32_t)code);
+    }
+    say("\"");
+}
+
+// Numbers as base64 of their little-endian bytes: three bytes are four characters, and = fills up the last four.
+static void say_numbers(const char *name, const double *a, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    say(",\n\"%s\":\"", name);
+    for (size_t i = 0; i < 8 * n; i += 3) {
+        size_t here = 8 * n - i < 3 ? 8 * n - i : 3;
+        uint32_t three = 0;
+        for (size_t k = 0; k < here; k++) {
+            uint64_t bits;
+            memcpy(&bits, &a[(i + k) / 8], sizeof bits);
+            three |= (uint32_t)(bits >> 8 * ((i + k) % 8) & 0xff) << 8 * (2 - k);
+        }
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], here > 1 ? digits[three >> 6 & 63] : '=',
+                        here > 2 ? digits[three & 63] : '='};
+        put_bytes(&standard_output, four, sizeof four);
+    }
+    say("\"");
+}
+
+// The losses as a curve of so many points: the least, the mean and the largest of each stretch.
+static void say_losses(const Page *page)
+{
+    size_t n = page->n_losses, points = n < PAGE_POINTS ? n : PAGE_POINTS;
+    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", page->first, n);
+    for (size_t i = 0; i < points; i++) {
+        size_t from = i * n / points, to = (i + 1) * n / points;
+        double low = page->losses[from], high = low, sum = 0;
+        for (size_t k = from; k < to; k++) {
+            low = fmin(low, page->losses[k]);
+            high = fmax(high, page->losses[k]);
+            sum += page->losses[k];
+        }
+        say("%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+    }
+    say("]}");
+}
+
+// The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
+static void say_model(const Options *o, const Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+{
+    const char *slash = strrchr(o->arguments[0], '/');
+    say("{\"version\":\"%s\",\n\"file\":", VERSION);
+    say_string(slash ? slash + 1 : o->arguments[0]);
+    if (o->n_arguments == 2) {
+        say(",\n\"word\":");
+        say_string(o->arguments[1]);
+    }
+    say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
+    for (size_t i = 0; i < tokenizer->BOS; i++) {
+        say_character(tokenizer->uchars[i]);
+    }
+    say("\"");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].stored) {
+            char key[64], value[64];
+            metadata_key(&options[i], key, sizeof key);
+            option_text(&options[i], &checkpoint->options, value, sizeof value);
+            say(",\"%s\":\"%s\"", key, value);
+        }
+    }
+    say("},\n\"state_dict\":[");
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        const Matrix *w = &model->state_dict[i];
+        say("%s{\"name\":\"%s\",\"rows\":%zu,\"cols\":%zu}", i ? "," : "", w->name, w->rows, w->cols);
+    }
+    say("]");
+    say_numbers("params", model->params, model->num_params);
+    say_numbers("m", model->m, model->num_params);
+    say_numbers("v", model->v, model->num_params);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
 
@@ -3120,9 +3370,14 @@ typedef struct Job {
     Checkpoint checkpoint;
     Run run;
     bool numbered;                 // samples: those after training are, as in Python
+    uint64_t *known;               // samples: what they are compared with, [room] of hashes
+    size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
+    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word
     HeadStats *stats;              // heads: what each does over a file
     double *backup;                // heads: a matrix that is set to zero for a while
+    Page page;
 } Job;
 
 static void free_job(Job *job)
@@ -3133,9 +3388,12 @@ static void free_job(Job *job)
     free(w->docs.text);
     free_tokenizer(&w->tokenizer);
     free_model(&w->model);
+    free(job->known);
     free(job->weights);
     free(job->stats);
     free(job->backup);
+    free(job->page.text);
+    free(job->page.losses);
 }
 
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
@@ -3172,17 +3430,54 @@ static bool read_prompt(Job *job, Error *error)
                      error);
 }
 
-// A number that documents which differ do not share: the hash FNV-1a of their characters, each document's length first.
+// Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
+static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
+{
+    hash = (hash ^ n) * FNV_PRIME;
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
+    }
+    return hash;
+}
+
+// A number that documents which differ do not share.
 static uint64_t fingerprint(const Documents *all)
 {
     uint64_t hash = FNV_START;
     for (size_t i = 0; i < all->n; i++) {
-        hash = (hash ^ all->docs[i].length) * FNV_PRIME;
-        for (size_t k = 0; k < all->docs[i].length; k++) {
-            hash = (hash ^ all->docs[i].tokens[k]) * FNV_PRIME;
-        }
+        hash = hash_text(hash, all->docs[i].tokens, all->docs[i].length, NULL);
     }
     return hash;
+}
+
+// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
+static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
+{
+    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
+    hash += !hash;                                       // 0 is a free place
+    for (size_t i = (size_t)hash;; i++) {
+        place = &job->known[i & (job->room - 1)];
+        if (!*place || *place == hash) {
+            break;
+        }
+    }
+    bool was = *place;
+    *place = was || add ? hash : 0;
+    return was;
+}
+
+// The first n documents are known, and there is room for more texts.
+static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
+{
+    for (job->room = 2; (double)job->room < 2 * ((double)n + more) && job->room <= SIZE_MAX / 32;) {
+        job->room *= 2;
+    }
+    job->known = (double)job->room > (double)n + more ? calloc(job->room, sizeof *job->known) : NULL;
+    for (size_t i = 0; job->known && i < n; i++) {
+        const Document *doc = &job->work.docs.docs[i];
+        is_known(job, doc->tokens, doc->length, uchars, true);
+    }
+    return job->known || no_memory(error);
 }
 
 // The options of a resumed run: those that the file stores, except where another value is given and may be.
@@ -3247,16 +3542,45 @@ static bool new_parameters(Work *w, Error *error)
     return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
 }
 
+// What people may want to know of the first n documents, once nothing is wrong any more.
+static void note_documents(const Work *w, size_t n)
+{
+    const Options *o = &w->job->o;
+    size_t n_cut = 0, longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = w->docs.docs[i].length;
+        n_cut += length >= w->model.block_size;
+        longest = length > longest ? length : longest;
+    }
+    if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
+        note(o, "%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
+             data_name(o));
+    }
+    if (n_cut) {
+        note(o, "%s: %zu of %zu documents are cut to the block of %zu; training with a larger --block-size keeps more, "
+             "with %zu all", data_name(o), n_cut, n, w->model.block_size, longest + 1);
+    }
+}
+
 static bool begin_training(Work *w, Error *error)
 {
     Job *job = w->job;
+    uint64_t holdout = w->config->holdout;
+    if (holdout >= w->docs.n) {
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout,
+                    w->docs.n);
+    }
     if (w->resumed) {
         job->rng = job->checkpoint.random;
     }
     watch(&w->model, &w->tokenizer);
     job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
     job->numbered = true;
-    return read_prompt(job, error) && begin_run(&job->run, error);
+    if (!read_prompt(job, error) || !begin_run(&job->run, error)) {
+        return false;
+    }
+    note_documents(w, w->docs.n);
+    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
 }
 
 static bool after_step(Work *w, uint64_t step, double loss, Error *error)
@@ -3268,16 +3592,50 @@ static bool end_training(Work *w, bool ok, Error *error)
 {
     ok = ok && (all_finite(w->model.params, w->model.num_params) ||
                 fail(error, FAILED, "a parameter is no longer finite"));
-    ok = end_run(&w->job->run, ok, error);
-    if (ok) {
-        say("\n--- inference%s ---\n", w->job->o.recipe == RECIPE_LESSON ? "" : " (new, hallucinated names)");
+    const Options *o = &w->job->o;
+    bool lesson = o->recipe == RECIPE_LESSON;
+    size_t holdout = (size_t)w->config->holdout, n_tokens;
+    if (!end_run(&w->job->run, ok, error)) {
+        return false;
     }
-    return ok;
+    if (holdout) {
+        double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
+        if (!isfinite(loss)) {
+            return fail(error, FAILED, "the loss of the documents held out is not finite");
+        }
+        say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
+    }
+    if (!o->quiet || o->config.samples) {
+        say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
+    }
+    return true;
 }
 
+#define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
+
+static bool finite_scores(Work *w, const double *scores, Error *error)
+{
+    return all_finite(scores, w->model.vocab_size) ||
+           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                w->job->n_samples + 1);
+}
+
+// With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 {
-    if (w->job->numbered) {
+    Job *job = w->job;
+    job->n_samples = i + 1;
+    bool known = job->o.new && !length;                  // a sample without a character is no name
+    known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
+    job->n_known += known;
+    job->in_a_row = known ? job->in_a_row + 1 : 0;
+    if (known && job->o.new) {
+        uint64_t wanted = ++job->o.config.samples - job->n_known;
+        return job->in_a_row < MAX_TRIES ||
+               fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
+                    "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+    }
+    if (job->numbered) {
         say("sample %2" PRIu64 ": ", i + 1);
     }
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
@@ -3289,7 +3647,14 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 // The whole main job.
 static bool run_train(Job *job, Error *error)
 {
-    return microgpt(&job->work, error);
+    if (!microgpt(&job->work, error)) {
+        return false;
+    }
+    if (job->run.bar && job->o.config.samples) {
+        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+                job->o.config.samples);
+    }
+    return true;
 }
 
 // The model file that the command line names, for documents of up to `longest` characters.
@@ -3308,6 +3673,10 @@ static bool run_sample(Job *job, Error *error)
     if (!load(job, 0, error) || !read_prompt(job, error)) {
         return false;
     }
+    if (job->o.new && (!read_documents(&job->work, error) ||
+                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
+        return false;
+    }
     random_seed(&job->rng, seed);
     if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
         job->rng = checkpoint->random;
@@ -3324,7 +3693,11 @@ static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
     }
     uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    return encode_documents(w, *n, error);
+    if (!encode_documents(w, *n, error)) {
+        return false;
+    }
+    note_documents(w, *n);
+    return true;
 }
 
 // How surprised a saved model is by documents, token by token.
@@ -3426,6 +3799,38 @@ static bool run_heads(Job *job, Error *error)
     return word ? show_word(job, error) : show_heads(job, error);
 }
 
+// The model as a page, to look at in a browser.
+static bool run_page(Job *job, Error *error)
+{
+    const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
+    Work *w = &job->work;
+    Page *page = &job->page;
+    if (isatty(STDOUT_FILENO)) {
+        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
+                    path);
+    }
+    if (!load(job, 0, error)) {
+        return false;
+    }
+    if (w->model.num_params > PAGE_PARAMS) {
+        return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
+                    w->model.num_params, PAGE_PARAMS);
+    }
+    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt, error) ||
+        !read_page(page, job->argv0, error) || (job->o.log && !read_losses(page, job->o.log, error))) {
+        return false;
+    }
+    size_t end = page->place + sizeof page_mark - 1;
+    put_bytes(&standard_output, page->text, page->place);
+    say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
+    if (page->n_losses) {
+        say_losses(page);
+    }
+    say("}");
+    put_bytes(&standard_output, page->text + end, page->n - end);
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Command line: one table of commands. All that a user can give is checked here.
  */
@@ -3441,14 +3846,41 @@ static const Command commands[] = {
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1, run_sample},
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1, run_eval},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2, run_heads},
+    {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2, run_page},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+// Whether a word is nearly a name: all but two characters or fewer, in one place, are the same.
+static bool nearly(const char *name, const char *word, size_t n)
+{
+    size_t length = strlen(name), same = 0, last = 0;
+    while (same < n && same < length && word[same] == name[same]) {
+        same++;
+    }
+    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
+        last++;
+    }
+    size_t longer = n > length ? n : length;
+    return longer - same - last <= 2 && 2 * (same + last) >= longer;
+}
+
+// An argument that nobody asked for, after this command or (NULL) instead of one. A file may be one to train on.
+static bool unexpected(const char *argument, const Command *command, Error *error)
+{
+    const char *problem = command ? "one argument too many" : "no such command";
+    if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
+        return fail(error, USAGE, "%s: %s; to train on it: --data %s", argument, problem, argument);
+    }
+    return fail(error, USAGE, "%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                command ? " " : "");
+}
 
 // The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
 static const Option *find_option(const Command *command, const char *argument, Error *error)
 {
     size_t length = strcspn(argument, "="), n_found = 0;
     const Option *found = NULL;
+    const char *near = NULL;
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
             if (options[i].name[length] == '\0') {
@@ -3457,10 +3889,15 @@ static const Option *find_option(const Command *command, const char *argument, E
             found = options[i].help ? &options[i] : found;
             n_found += options[i].help != NULL;
         }
+        if ((options[i].commands & command->bit) && options[i].help && nearly(options[i].name, argument, length)) {
+            near = options[i].name;
+        }
     }
     if (n_found != 1) {
-        set_error(error, USAGE, "--%.*s: %s; see microgpt %s --help", (int)length, argument,
-             n_found ? "the beginning of more than one option" : "no such option", command->name);
+        bool hint = near && !n_found;
+        set_error(error, USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
+                  n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
+                  hint ? near : "", hint ? "? See" : "see", command->name);
         return NULL;
     }
     return found;
@@ -3486,8 +3923,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
             if (o->n_arguments == o->command->max) {
-                return fail(error, USAGE, "%s: one argument too many; see microgpt %s --help", argument,
-                            o->command->name);
+                return unexpected(argument, o->command, error);
             }
             o->arguments[o->n_arguments++] = argument;
             continue;
@@ -3528,7 +3964,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
             i++;
         }
         if (i == N_COMMANDS) {
-            return fail(error, USAGE, "%s: no such command; see microgpt --help", argv[1]);
+            return unexpected(argv[1], NULL, error);
         }
         command = &commands[i];
         first = 2;
@@ -3551,6 +3987,9 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     }
     if (o->save_every && !o->save) {
         return fail(error, USAGE, "--save-every: needs --save FILE, too");
+    }
+    if (command->bit == SAMPLE && o->data && !o->new) {
+        return fail(error, USAGE, "--data: needs --new, too");
     }
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
         return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
@@ -3664,6 +4103,7 @@ static void print_manual(void)
         "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
         "microgpt eval names.safetensors \\-\\-data names.txt\n"
         "microgpt heads names.safetensors maria\n"
+        "microgpt page names.safetensors maria > names.html\n"
         ".EE\n");
 }
 

@@ -5,7 +5,9 @@
  */
 #define _DEFAULT_SOURCE          // wait4, syscall
 #define MICROGPT_NO_MAIN
+#define load load_job            // autograd.c has another
 #include "../../microgpt.c"
+#undef load
 #include "../../autograd.c"
 
 #include <fcntl.h>
@@ -66,6 +68,13 @@ static double read_counter(int counter)
     return counter >= 0 && read(counter, &count, sizeof count) == (ssize_t)sizeof count ? (double)count : NAN;
 }
 
+#ifndef LANES                    // where there are no vectors, numbers do as well
+#define LANES 1
+typedef double Vec;
+static double load(const double *p) { return *p; }
+static double lane_sum(double x) { return x; }
+#endif
+
 // The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds a second.
 static double peak(void)
 {
@@ -117,12 +126,14 @@ static double token_work(const Model *model, size_t pos_id)
 
 static bool measure(const Case *bench, const char *names, Result *result, Error *error)
 {
-    Options o = recipes[RECIPE_MICROGPT];
-    Documents all = {0};
-    Tokenizer tokenizer = {0};
-    Model model = {.n_layer = (size_t)bench->n_layer, .n_embd = (size_t)bench->n_embd, .n_head = 4,
-                   .head_dim = (size_t)bench->n_embd / 4, .block_size = (size_t)bench->block_size};
+    static Job job;
+    job.o = recipes[RECIPE_MICROGPT];
+    Config *config = &job.o.config;
     Random random;
+    job.run = (Run){.o = &job.o};          // no lines, no bar, no log, nothing to save
+    Work work = {.config = config, .rng = &random, .job = &job};
+    Documents *all = &work.docs;
+    Model *model = &work.model;
     int file = open_file(names, O_RDONLY);
     unsigned char *text = NULL;
     size_t n_text = 0;
@@ -131,62 +142,65 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     }
     close(file);
     if (bench->long_documents) {
-        join_names(text, n_text, model.block_size);
+        join_names(text, n_text, (size_t)bench->block_size);
     }
     random_seed(&random, 42);
-    if (!split_documents(text, n_text, &all, error, names)) {
+    if (!split_documents(text, n_text, all, error, names) || !new_tokenizer(&work.tokenizer, error)) {
         return false;
     }
     free(text);
-    shuffle(&all, &random);
-    if (!tokenize(&all, &tokenizer)) {
-        return no_memory(error);
-    }
-    model.vocab_size = tokenizer.vocab_size;
-    if (!new_model(&model, all.longest, false, error)) {
+    shuffle(all, &random);
+    find_characters(&work.tokenizer, all);
+    config->n_layer = bench->n_layer;
+    config->n_embd = bench->n_embd;
+    config->block_size = bench->block_size;
+    *model = sized_model(config, work.tokenizer.vocab_size);
+    if (!encode_first(all, all->n, &work.tokenizer, names, error) ||
+        !new_model(model, all->longest, config->batch, false, error)) {
         return false;
     }
-    init_parameters(&model, &random, o.init_std, false);
-    o.quiet = true;
+    init_parameters(model, &random, config);
+    job.o.quiet = true;
 
     // About a tenth of a second of training, whatever the size, after a short warming up.
-    double work = 0, tokens = 0;
-    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(&model, 4) * 7.0));
-    for (o.steps = 0; o.steps < steps; o.steps++) {
-        size_t n = take_document(&model, &tokenizer, all.docs[o.steps % all.n]);
+    double products = 0, tokens = 0;
+    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(model, 4) * 7.0));
+    for (config->steps = 0; config->steps < steps; config->steps++) {
+        size_t n = take_document(model, &all->docs[config->steps % all->n]);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
-            work += token_work(&model, pos_id);
+            products += token_work(model, pos_id);
         }
         tokens += (double)n;
     }
     int counter = open_counter();
     double counted = read_counter(counter), start = now();
-    Run run = {.o = &o, .log.file = -1};   // no lines, no bar, nothing to save
-    if (!train(&model, &tokenizer, &all, &o, &run, error)) {
+    if (!train(&work, error)) {
         return false;
     }
     double seconds = now() - start, n_steps = (double)steps;
     *result = (Result){.microseconds = 1e6 * seconds / n_steps, .tokens = tokens / n_steps,
                        .instructions = (read_counter(counter) - counted) / n_steps,
-                       .multiply_adds = work / n_steps, .lines = (double)model.tape.n_lines,
-                       .values = (double)(model.tape.n_values - model.tape.first_value)};
+                       .multiply_adds = products / n_steps, .lines = (double)model->tape.n_lines,
+                       .values = (double)(model->tape.n_values - model->tape.first_value)};
 
     // Names, drawn as `--samples` draws them.
-    tape_drop(&model.tape);
-    new_cache(&model, model.block_size);
-    tape_mark(&model.tape);
-    model.tape.recording = false;
+    tape_drop(&model->tape);
+    new_cache(model, model->block_size);
+    tape_mark(&model->tape);
     double n_names = 0;
     for (start = now(); now() - start < 0.02; n_names += 8) {
         for (int i = 0; i < 8; i++) {
-            sample(&model, &tokenizer, &random, 0.5, NULL, 0);
+            size_t length;
+            if (!sample(&work, &length, error)) {
+                return false;
+            }
         }
     }
     result->names_a_second = n_names / (now() - start);
-    free_model(&model);
-    free(tokenizer.uchars);
-    free(all.docs);
-    free(all.text);
+    free_model(model);
+    free_tokenizer(&work.tokenizer);
+    free(all->docs);
+    free(all->text);
     return true;
 }
 

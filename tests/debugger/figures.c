@@ -64,7 +64,7 @@ static void walk(const Model *model)
         } else if (l->op == OP_SOFTMAX && l[-1].op == OP_LINEAR) {
             figures("probs", 0, position, l->out, V);
             top5(position, l->out, V);
-        } else if (l->op == OP_DOTS) {
+        } else if (l->op == OP_ROW_DOTS) {
             snprintf(key, sizeof key, "attn_logits:%zu", head);
             figures(key, layer, position, l->out, l->n);
         } else if (l->op == OP_SOFTMAX) {
@@ -82,44 +82,47 @@ int main(int argc, char **argv)
     Error error = {0};
     Documents all = {0};
     Tokenizer tokenizer = {0};
-    Random random;
+    Random rng;
     Options o = recipes[RECIPE_MICROGPT];
     if (argc != 5) {
         return 2;
     }
     o.data = argv[1];
-    Model model = {.n_layer = strtoul(argv[2], NULL, 10), .n_embd = strtoul(argv[3], NULL, 10),
-                   .n_head = strtoul(argv[4], NULL, 10), .block_size = o.block_size, .activation = o.activation};
-    model.head_dim = model.n_embd / model.n_head;
-    random_seed(&random, o.seed);
-    bool ok = read_documents(&o, argv[0], &all, &error);
+    o.config.n_layer = strtoul(argv[2], NULL, 10);
+    o.config.n_embd = strtoul(argv[3], NULL, 10);
+    o.config.n_head = strtoul(argv[4], NULL, 10);
+    Model model = {0};
+    random_seed(&rng, o.config.seed);
+    bool ok = load_documents(&o, argv[0], &all, &error) && new_tokenizer(&tokenizer, &error);
     if (ok) {
-        shuffle(&all, &random);
-        ok = tokenize(&all, &tokenizer);
-        model.vocab_size = tokenizer.vocab_size;
+        shuffle(&all, &rng);
+        find_characters(&tokenizer, &all);
+        ok = encode_first(&all, all.n, &tokenizer, o.data, &error);
+        model = sized_model(&o.config, tokenizer.vocab_size);
     }
-    if (!ok || !new_model(&model, all.longest, false, &error)) {
+    if (!ok || !new_model(&model, all.longest, 1, false, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    init_parameters(&model, &random, o.init_std, false);
+    init_parameters(&model, &rng, &o.config);
 
-    size_t n = take_document(&model, &tokenizer, all.docs[0]), k = 3 * model.n_embd + 5;
+    Tape *tape = &model.tape;
+    size_t n = take_document(&model, &all.docs[0]), k = 3 * model.n_embd + 5;
     for (size_t i = 0; i < n; i++) {
         printf("token %u\n", model.tokens[i]);
     }
-    double *loss = document_loss(&model, model.tokens, n), *p = model.layers[0].attn_wo->data + k;
+    double *loss = document_loss(&model, n), *p = model.layers[0].attn_wo->data + k;
+    tape_compute(tape);
     size_t at = (size_t)(p - model.params);
     walk(&model);
-    backward(&model.tape, loss);
+    backward(tape, loss);
     figures("lm_head", 0, 5, model.lm_head->data + 5 * model.n_embd, model.n_embd);
-    printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(&model.tape, p));
-    adam(model.params, grad(&model.tape, model.params), model.m, model.v, model.num_params, 0, learning_rate(&o, 0),
-         o.beta1, o.beta2, EPS_ADAM);
+    printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
+    adam(&model, learning_rate(&o.config, 0), o.config.beta1, o.config.beta2);
     printf("param_after %.17g\nm %.17g\nv %.17g\n", *p, model.m[at], model.v[at]);
     free(all.docs);
     free(all.text);
-    free(tokenizer.uchars);
+    free_tokenizer(&tokenizer);
     free_model(&model);
     return 0;
 }

@@ -1,18 +1,25 @@
-/* Views for the debugger: what one can ask of a run that stands still, in the build that `make debug` makes. It is a
- * part of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and
- * .lldbinit give them short names. All they need is on the tape, which in this build has a line for every single + and
- * *: so the algorithm in microgpt.c is as it always is.
+/* Views for the debugger: what one can ask of a run that has stopped, in the build that `make debug` makes. It is a part
+ * of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and .lldbinit
+ * give them short names. All they need is on the tape, which in this build has a line for every single + and *, and in
+ * the notes that names.h takes: so the algorithm in microgpt.c is as it always is.
  *
  * Where a view takes a position, LATEST is the one that gpt() was called for last.
  */
+#undef linear_into
+#undef linear
+#undef softmax
+#undef rmsnorm
+#undef gpt
+
 enum { LATEST = -1, NONE = -1 };
-#define print(...) fprintf(stderr, __VA_ARGS__)      // beside the program's output, never in it
 
 static struct {
     Model *model;
     const Tokenizer *tokenizer;
     int layer;           // the one whose heads and vectors are shown
     int digits;          // of every number shown
+    double *gradient;    // the one that `watchgrad` watches
+    double gained;       // and what it was at the last stop
 } watched = {.digits = 6};
 
 static void watch(Model *model, const Tokenizer *tokenizer)
@@ -21,216 +28,369 @@ static void watch(Model *model, const Tokenizer *tokenizer)
     watched.tokenizer = tokenizer;
 }
 
-// The vectors of the forward pass, in the order in which gpt() makes them.
-static const struct { const char *name, *meaning; } vectors[] = {
-    {"tok_emb", "the token's embedding, a row of wte"},
-    {"pos_emb", "the position's embedding, a row of wpe"},
-    {"emb", "their sum"},
-    {"emb_norm", "after the first rmsnorm"},
-    {"x", "what enters the layer, and is kept as x_residual"},
-    {"x_norm", "x after rmsnorm, what attention reads"},
-    {"q", "the query"},
-    {"k", "the key, in the cache"},
-    {"v", "the value, in the cache"},
-    {"head0.attn_logits", "a head's scores, one for each position in the cache"},
-    {"head0.attn_weights", "the same as shares of attention"},
-    {"head0.head_out", "the head's output, a slice of x_attn"},
-    {"x_attn", "the outputs of all heads in a row"},
-    {"x_wo", "x_attn after wo"},
-    {"x_mid", "x_wo plus x: after the first residual connection"},
-    {"mid_norm", "x_mid after rmsnorm, what the MLP reads"},
-    {"fc1", "after the MLP's first matrix"},
-    {"act", "after the activation"},
-    {"fc2", "after the MLP's second matrix"},
-    {"x_out", "fc2 plus x_mid: what leaves the layer"},
-    {"logits", "a score for every token that may come next"},
-    {"probs", "the same as probabilities"},
-    {"loss_t", "the loss at this position"},
-    {"losses", "the sum of the losses so far"},
-    {"loss", "the mean loss over the document"},
-};
+/* ------------------------------------------------------------------------------------------------------------------
+ * What is shown: on standard output, in lines of at most WIDTH columns. The program's own output is buffered elsewhere,
+ * and does not mix with it within a line.
+ */
+enum { WIDTH = 79 };
 
-// Where one of them is in memory.
+// Puts a line out, and breaks it at spaces if it is too long, unless more digits were asked for.
+static void print_broken(const char *line)
+{
+    for (const char *indent = "";; indent = "      ") {
+        size_t column = strlen(indent), cut = 0, end = 0;
+        for (; line[end] && (column <= WIDTH || watched.digits > 6); end++) {
+            cut = line[end] == ' ' && end > 0 && line[end - 1] != ' ' && column < WIDTH ? end : cut;
+            column += (line[end] & 0xc0) != 0x80;              // characters, not bytes
+        }
+        if (!line[end] && (column <= WIDTH || watched.digits > 6)) {
+            cut = 0;
+        }
+        size_t length = cut ? cut : strlen(line);
+        while (length > 0 && line[length - 1] == ' ') {
+            length--;
+        }
+        printf("%s%.*s\n", indent, (int)length, line);
+        if (!cut) {
+            break;
+        }
+        line += cut + strspn(line + cut, " ");
+    }
+}
+
+// How many bytes of a text fit so many columns.
+static int print_width(const char *text, int columns)
+{
+    int n = 0;
+    for (; text[n] && (columns > 0 || (text[n] & 0xc0) == 0x80); n++) {
+        columns -= (text[n] & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+static void print(const char *format, ...) PRINTF_LIKE(1, 2);
+static void print(const char *format, ...)
+{
+    static char text[1024];                                    // the line so far
+    static size_t n;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text + n, sizeof text - n, format, args);
+    va_end(args);
+    n = length < 0 || n + (size_t)length >= sizeof text ? sizeof text - 1 : n + (size_t)length;
+    char *line = text;
+    for (char *end = strchr(line, '\n'); end; end = strchr(line, '\n')) {
+        *end = '\0';
+        print_broken(line);
+        line = end + 1;
+    }
+    n = strlen(line);
+    memmove(text, line, n + 1);
+    fflush(stdout);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The source, which has the names.
+ */
+static struct { char *text; char **lines; int n; } source;
+
+// The text of a line of microgpt.c, counted from 1, without its indentation. "" if it cannot be read.
+static const char *source_line(int line)
+{
+    Error error;
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    int file = source.text ? -1 : open_file("microgpt.c", O_RDONLY);
+    if (file >= 0 && read_all(file, &bytes, &n, &error, "microgpt.c") && n > 0) {
+        source.text = (char *)bytes;
+        source.lines = malloc(n * sizeof *source.lines);
+        source.text[n - 1] = '\0';                             // its last byte ends a line
+        for (char *s = source.text; s && source.lines; s = strchr(s, '\n')) {
+            *s = s > source.text ? '\0' : *s;
+            s += s > source.text;
+            source.lines[source.n++] = s;
+        }
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return line >= 1 && line <= source.n ? source.lines[line - 1] + strspn(source.lines[line - 1], " ") : "";
+}
+
+// The first line with a text in a function's definition; 0 if there is none. The debuggers' commands use it, too.
+int line_of(const char *function, const char *text)
+{
+    enum { OUTSIDE, HEADER, BODY } where = OUTSIDE;
+    char start[64];
+    snprintf(start, sizeof start, "%s(", function);
+    source_line(1);
+    for (int i = 0; i < source.n; i++) {
+        const char *line = source.lines[i], *at = line[0] == ' ' ? NULL : strstr(line, start);
+        size_t length = strlen(line);
+        where = where == OUTSIDE && at && at > line && strchr(" *", at[-1]) ? HEADER : where;
+        where = where == HEADER && length > 0 && line[length - 1] == ';' ? OUTSIDE : where;
+        where = where == HEADER && line[0] == '{' ? BODY : where;
+        if (where == BODY && strstr(line, text)) {
+            return i + 1;
+        }
+        where = where == BODY && line[0] == '}' ? OUTSIDE : where;
+    }
+    return 0;
+}
+
+// The identifier that a text begins with; NULL if it does not.
+static const char *identifier(const char *text, size_t *length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    *length = strspn(text, letters);
+    *length += *length ? strspn(text + *length, "0123456789") : 0;
+    *length += *length ? strspn(text + *length, letters) : 0;
+    return *length ? text : NULL;
+}
+
+// Whether a line of the source is a comment and nothing else.
+static bool is_comment(int line)
+{
+    return strncmp(source_line(line), "// ", 3) == 0;
+}
+
+// Whether a statement can begin after a line: it ends one, or is empty, or a comment.
+static bool ends_statement(int line)
+{
+    const char *text = source_line(line), *comment = strstr(text, "// ");
+    size_t n = comment ? (size_t)(comment - text) : strlen(text);
+    while (n > 0 && text[n - 1] == ' ') {
+        n--;
+    }
+    return n == 0 || strchr(";{}", text[n - 1]);
+}
+
+// Where the statement begins that a line is a part of.
+static int statement_start(int line)
+{
+    while (line > 1 && !ends_statement(line - 1)) {
+        line--;
+    }
+    return line;
+}
+
+// The comment on a statement, beside its first line or above it, without the number of the lesson's line; NULL if there
+// is none.
+static const char *comment_on(int line)
+{
+    const char *comment = strstr(source_line(line), "// ");
+    comment = !comment && is_comment(line - 1) ? source_line(line - 1) : comment;
+    if (comment) {
+        comment += 3;
+        size_t digits = strspn(comment, "0123456789");
+        comment += digits && comment[digits] == ':' ? digits + 2 : 0;
+    }
+    return comment;
+}
+
+// The name of what a statement makes, and what is said of it. It is what its comment begins with, before a colon; or else
+// what it assigns to; or else, where it assigns nothing, what it names after the tape. False if it has none.
+static bool name_in_source(int line, char name[40], const char **meaning)
+{
+    line = statement_start(line);
+    const char *text = source_line(line), *comment = comment_on(line), *given = NULL;
+    const char *equals = strstr(text, " = "), *into = equals ? NULL : strstr(text, "(tape, ");
+    size_t length = 0;
+    *meaning = comment ? comment : "";
+    if (comment && identifier(comment, &length) && comment[length] == ':') {
+        given = comment;
+        *meaning = comment + length + 1 + strspn(comment + length + 1, " ");
+    } else if (equals) {
+        const char *start = equals;
+        while (start > text && start[-1] != ' ' && start[-1] != '*') {
+            start--;
+        }
+        given = identifier(start, &length) && start + length == equals ? start : NULL;
+    } else if (into && strncmp(text, "return", 6) != 0) {
+        given = identifier(into + 7, &length);
+        given = given && given[length] == ',' ? given : NULL;
+    }
+    if (given) {
+        snprintf(name, 40, "%.*s", (int)length, given);
+    }
+    return given != NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The notes, and the vectors that they lead to.
+ */
+static struct {
+    Note *all;
+    size_t n, room;
+    struct { const char *operation; size_t note; } open[8];    // operations that have begun and not ended, and their notes
+    size_t n_open;
+    size_t pos_id, pos_lines;              // what gpt() was called for last, and how long the tape was then
+} notes = {.pos_id = NOWHERE};
+
+static void *more_room(void *all, size_t *room, size_t size)
+{
+    *room = *room ? 2 * *room : 256;
+    all = realloc(all, *room * size);
+    if (!all) {
+        abort();
+    }
+    return all;
+}
+
+// The tape has been dropped since the last note.
+static bool notes_are_old(const Tape *tape)
+{
+    const Note *last = notes.n > 0 ? &notes.all[notes.n - 1] : NULL;
+    return last && (tape->n_lines < last->n_lines || tape->n_values < last->n_values);
+}
+
+static void note_operation(const Tape *tape, const char *operation, Note noted)
+{
+    bool inside = tape->counting;          // a part of an operation that has its note
+    for (size_t i = 0; i < notes.n_open; i++) {
+        inside = inside || strcmp(notes.open[i].operation, noted.function) == 0;
+    }
+    notes.n = notes_are_old(tape) && !inside ? 0 : notes.n;
+    if (notes.n == notes.room) {
+        notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
+    }
+    if (notes.n_open == sizeof notes.open / sizeof notes.open[0]) {
+        abort();
+    }
+    notes.open[notes.n_open].operation = operation;
+    notes.open[notes.n_open++].note = inside ? NOWHERE : notes.n;
+    if (!inside) {
+        notes.all[notes.n++] = noted;
+    }
+}
+
+static double *made(double *result)
+{
+    size_t i = notes.open[--notes.n_open].note;
+    if (i < notes.n) {
+        notes.all[i].result = result;
+    }
+    return result;
+}
+
+static void note_position(const Tape *tape, size_t pos)
+{
+    notes.pos_id = pos;
+    notes.pos_lines = tape->n_lines;
+}
+
+// The position that gpt() was called for last, since the tape was dropped; NONE if it was not.
+static int latest_position(void)
+{
+    return watched.model && notes.pos_id != NOWHERE && watched.model->tape.n_lines >= notes.pos_lines
+               ? (int)notes.pos_id : NONE;
+}
+
+// A vector: its name, and where it is in memory.
 typedef struct {
-    const char *name;
+    char name[40];
+    const char *meaning;
+    int line;                        // of the source
     int layer, head, position;       // NONE: it belongs to none
-    double *at;          // [n]
+    double *at;                      // [n]
     size_t n;
+    const Line *from, *to;           // the lines of the tape that made it
 } Place;
 
-static struct { Place *all; size_t n, room; int position; } places;
+static struct { Place *all; size_t n, room; unsigned char *used; size_t used_room; } places;
 
-static void add_place(const char *name, int layer, int head, int position, double *at, size_t n)
+static void add_place(Place place)
 {
-    if (at && places.n == places.room) {
-        places.room = places.room ? 2 * places.room : 256;
-        Place *more = realloc(places.all, places.room * sizeof *more);
-        if (!more) {
-            abort();
-        }
-        places.all = more;
+    if (places.n == places.room) {
+        places.all = more_room(places.all, &places.room, sizeof *places.all);
     }
-    if (at) {
-        places.all[places.n++] = (Place){name, layer, head, position, at, n};
-    }
+    places.all[places.n++] = place;
 }
 
-// The lines of the tape that one position made.
-typedef struct {
-    const Line *from, *to;
-} Span;
-
-// The n neighbours that `op` made of a[0..n), or NULL if they are not all there yet. A square is not meant.
-static double *made_of(Span span, Op op, const double *a, size_t n)
+static int number_or_none(size_t number)
 {
-    double *first = NULL;
-    for (const Line *l = span.from; a && l < span.to; l++) {
-        if (l->op != op || l->a == l->b) {
-            continue;
-        }
-        if (!first && l->a == a) {
-            first = l->out;
-        }
-        if (first && l->a == a + n - 1) {
-            return first;
+    return number == NOWHERE ? NONE : (int)number;
+}
+
+// What a span of the tape made: those results that the span itself has not used up.
+static void find_results(Place *place)
+{
+    double *data = watched.model->tape.data;
+    for (const Line *l = place->from; l < place->to; l++) {
+        places.used[l->out - data] = 0;
+    }
+    for (const Line *l = place->from; l < place->to; l++) {
+        places.used[l->a - data] = 1;
+        places.used[(l->b ? l->b : l->a) - data] = 1;
+    }
+    for (const Line *l = place->from; l < place->to; l++) {
+        if (!places.used[l->out - data]) {
+            place->at = place->n == 0 || l->out < place->at ? l->out : place->at;
+            place->n++;
         }
     }
-    return NULL;
-}
-
-// The sum of the n products that begins with a * b, or NULL.
-static double *sum_of(Span span, const double *a, const double *b, size_t n)
-{
-    for (const Line *l = span.from; a && b && l < span.to; l++) {
-        if (l->op == OP_MUL && l->a == a && l->b == b) {
-            return 2 * (n - 1) < (size_t)(span.to - l) ? l[2 * (n - 1)].out : NULL;
-        }
-    }
-    return NULL;
-}
-
-static double *linear_of(Span span, const Matrix *w, const double *x)
-{
-    double *last = sum_of(span, w->data + (w->rows - 1) * w->cols, x, w->cols);
-    return last ? sum_of(span, w->data, x, w->cols) : NULL;
-}
-
-static double *softmax_of(Span span, const double *logits, size_t n)
-{
-    return made_of(span, OP_MUL, made_of(span, OP_EXP, made_of(span, OP_PLUS, logits, n), n), n);
-}
-
-// What gpt() has made of the heads of one layer so far.
-static double *survey_heads(Span span, int li, int position, double *q)
-{
-    const Model *model = watched.model;
-    size_t head_dim = model->head_dim, seen = (size_t)position + 1, n_done = 0;
-    double *x_attn = NULL;
-    for (size_t h = 0; h < model->n_head && q; h++) {
-        size_t hs = h * head_dim;
-        double *k_h = model->keys[li] + hs, *v_h = model->values[li] + hs;
-        double *attn_logits = made_of(span, OP_TIMES, sum_of(span, q + hs, k_h, head_dim), seen);
-        double *attn_weights = softmax_of(span, attn_logits, seen);
-        double *last = sum_of(span, attn_weights, v_h + head_dim - 1, seen);
-        double *head_out = last ? sum_of(span, attn_weights, v_h, seen) : NULL;
-        x_attn = h == 0 ? head_out : x_attn;
-        n_done += head_out != NULL;
-        add_place("attn_logits", li, (int)h, position, attn_logits, seen);
-        add_place("attn_weights", li, (int)h, position, attn_weights, seen);
-        add_place("head_out", li, (int)h, position, head_out, head_dim);
-    }
-    return n_done == model->n_head ? x_attn : NULL;
-}
-
-// The same way that gpt() and document_loss() go, along the lines that they left. What is not there yet is NULL, and so
-// is all that comes after it.
-static void survey_position(Span span, int position)
-{
-    const Model *model = watched.model;
-    size_t E = model->n_embd, V = model->vocab_size;
-    add_place("tok_emb", NONE, NONE, position, span.from->a, E);
-    add_place("pos_emb", NONE, NONE, position, span.from->b, E);
-    double *emb = (size_t)(span.to - span.from) >= E ? span.from->out : NULL, *x = made_of(span, OP_MUL, emb, E);
-    add_place("emb", NONE, NONE, position, emb, E);
-    add_place("emb_norm", NONE, NONE, position, x, E);
-    for (int li = 0; (size_t)li < model->n_layer; li++) {
-        const Layer *layer = &model->layers[li];
-        add_place("x", li, NONE, position, x, E);
-        double *x_norm = made_of(span, OP_MUL, x, E), *q = linear_of(span, layer->attn_wq, x_norm);
-        add_place("x_norm", li, NONE, position, x_norm, E);
-        add_place("q", li, NONE, position, q, E);
-        add_place("k", li, NONE, position, linear_of(span, layer->attn_wk, x_norm), E);
-        add_place("v", li, NONE, position, linear_of(span, layer->attn_wv, x_norm), E);
-        double *x_attn = survey_heads(span, li, position, q), *x_wo = linear_of(span, layer->attn_wo, x_attn);
-        add_place("x_attn", li, NONE, position, x_attn, E);
-        add_place("x_wo", li, NONE, position, x_wo, E);
-        double *x_mid = made_of(span, OP_ADD, x_wo, E), *mid_norm = made_of(span, OP_MUL, x_mid, E);
-        add_place("x_mid", li, NONE, position, x_mid, E);
-        add_place("mid_norm", li, NONE, position, mid_norm, E);
-        double *fc1 = linear_of(span, layer->mlp_fc1, mid_norm), *act = made_of(span, OP_RELU, fc1, 4 * E);
-        act = model->activation == RELU2 ? made_of(span, OP_POW, act, 4 * E) : act;
-        double *fc2 = linear_of(span, layer->mlp_fc2, act);
-        x = made_of(span, OP_ADD, fc2, E);
-        add_place("fc1", li, NONE, position, fc1, 4 * E);
-        add_place("act", li, NONE, position, act, 4 * E);
-        add_place("fc2", li, NONE, position, fc2, E);
-        add_place("x_out", li, NONE, position, x, E);
-    }
-    double *logits = linear_of(span, model->lm_head, x), *probs = softmax_of(span, logits, V);
-    if (!probs) {                                  // at a temperature
-        probs = softmax_of(span, made_of(span, OP_TIMES, logits, V), V);
-    }
-    add_place("logits", NONE, NONE, position, logits, V);
-    add_place("probs", NONE, NONE, position, probs, V);
-    double *target = probs ? probs + model->tokens[position + 1] : NULL;
-    double *loss_t = made_of(span, OP_TIMES, made_of(span, OP_LOG, target, 1), 1);
-    add_place("loss_t", NONE, NONE, position, loss_t, 1);
-    double *losses = NULL;
-    for (const Line *l = span.from; loss_t && l < span.to && !losses; l++) {
-        losses = l->op == OP_ADD && l->b == loss_t ? l->out : NULL;
-    }
-    add_place("losses", NONE, NONE, position, losses, 1);
-    add_place("loss", NONE, NONE, NONE, made_of(span, OP_TIMES, losses, 1), 1);
 }
 
 // Samples are made with the cache before the mark, and forget each position's lines before the next.
 static bool sampling(void)
 {
     const Tape *tape = &watched.model->tape;
-    return watched.model->keys[0] && watched.model->keys[0] < tape->data + tape->first_value;
+    double *cache = watched.model->keys[0];
+    return cache && cache >= tape->data && cache < tape->data + tape->first_value;
 }
 
-// Finds every vector that there is. A position begins where a row of wte and one of wpe are added. False, with a word
-// to the learner, where there is no model yet.
+// Finds every vector that there is. False, with a word to the learner, where there is no model yet.
 static bool survey(void)
 {
     if (!watched.model) {
-        print("There is no model yet: stop at train_step, or later.\n");
+        print("There is no model yet: stop in train_step, or later.\n");
         return false;
     }
-    const Model *model = watched.model;
-    const Line *lines = model->tape.lines, *end = lines + model->tape.n_lines;
-    const double *wpe = model->wpe->data, *wpe_end = wpe + model->block_size * model->n_embd;
+    Model *model = watched.model;
+    Tape *tape = &model->tape;
+    if (!tape->atomic) {
+        print("This command works with whole vectors: see the views in training and in sampling.\n");
+        return false;
+    }
+    int last = latest_position();
+    if (places.used_room < tape->max_values) {
+        places.used_room = tape->max_values;
+        free(places.used);
+        places.used = calloc(places.used_room, 1);
+        if (!places.used) {
+            abort();
+        }
+    }
     places.n = 0;
-    places.position = NONE;
-    for (const Line *l = lines, *next = l; l < end; l = next) {
-        bool begins = l->op == OP_ADD && l->b >= wpe && l->b < wpe_end;
-        next = begins ? l + model->n_embd : l + 1;
-        if (!begins) {
-            continue;
+    source_line(1);
+    for (int t = 0; sampling() && t < last; t++) {             // what is left of the positions before
+        for (int layer = 0; (size_t)layer < model->n_layer; layer++) {
+            size_t at = (size_t)t * model->n_embd;
+            add_place((Place){"k", "", 0, layer, NONE, t, model->keys[layer] + at, model->n_embd, NULL, NULL});
+            add_place((Place){"v", "", 0, layer, NONE, t, model->values[layer] + at, model->n_embd, NULL, NULL});
         }
-        while (next < end && !(next->op == OP_ADD && next->b >= wpe && next->b < wpe_end)) {
-            next++;
+    }
+    for (size_t i = 0; !notes_are_old(tape) && i < notes.n; i++) {
+        const Note *noted = &notes.all[i], *next = i + 1 < notes.n ? noted + 1 : NULL;
+        Place place = {.line = noted->line, .layer = number_or_none(noted->li), .head = number_or_none(noted->h),
+                       .position = number_or_none(noted->pos_id), .from = tape->lines + noted->n_lines,
+                       .to = tape->lines + (next ? next->n_lines : tape->n_lines)};
+        if (!noted->result || !name_in_source(noted->line, place.name, &place.meaning)) {
+            continue;                                          // at work, or not named
         }
-        next = next < end ? next : end;
-        places.position = (int)((size_t)(l->b - wpe) / model->n_embd);
-        for (int t = 0; sampling() && t < places.position; t++) {
-            for (int li = 0; (size_t)li < model->n_layer; li++) {
-                add_place("k", li, NONE, t, model->keys[li] + (size_t)t * model->n_embd, model->n_embd);
-                add_place("v", li, NONE, t, model->values[li] + (size_t)t * model->n_embd, model->n_embd);
-            }
+        if (noted->n_leaves > 0) {
+            place.at = noted->result;
+            place.n = noted->n_leaves;
+            place.to = place.from;
+        } else {
+            find_results(&place);
         }
-        survey_position((Span){l, next}, places.position);
+        if (place.n > 0) {
+            add_place(place);
+        }
+    }
+    if (source.n == 0) {
+        print("The names are in microgpt.c, and it cannot be read: start the debugger in the project's folder.\n");
     }
     return true;
 }
@@ -238,13 +398,13 @@ static bool survey(void)
 // The vector of that name, which may begin with layerN. and headN.; NULL if it is not there.
 static const Place *find_place(const char *name, int position)
 {
-    int layer = watched.layer, head = NONE, used = 0;
-    if (sscanf(name, "layer%d.%n", &layer, &used) == 1 && used) {
-        name += used;
+    int layer = watched.layer, head = NONE, length = 0;
+    if (sscanf(name, "layer%d.%n", &layer, &length) == 1 && length) {
+        name += length;
     }
-    used = 0;
-    if (sscanf(name, "head%d.%n", &head, &used) == 1 && used) {
-        name += used;
+    length = 0;
+    if (sscanf(name, "head%d.%n", &head, &length) == 1 && length) {
+        name += length;
     }
     for (size_t i = places.n; i-- > 0;) {
         const Place *p = &places.all[i];
@@ -256,6 +416,10 @@ static const Place *find_place(const char *name, int position)
     return NULL;
 }
 
+static const char *token_text(size_t token);
+static size_t token_at(int position);
+
+// The same, with a word where there is none, or where it is of an earlier position than one might think.
 static const Place *need_place(const char *name, int position)
 {
     const Place *place = find_place(name, position);
@@ -263,10 +427,16 @@ static const Place *need_place(const char *name, int position)
         print("%s: there is none yet: step on, or see `vec` for the names there are.\n", name);
     } else if (!place) {
         print("%s at position %d: there is none yet, or no such position; see `vec` for the names.\n", name, position);
+    } else if (position == LATEST && place->position != NONE && place->position < latest_position()) {
+        print("(Position %d has not come to %s yet. This is position %d.)\n", latest_position(), place->name,
+              place->position);
     }
     return place;
 }
 
+/* ------------------------------------------------------------------------------------------------------------------
+ * Names for people.
+ */
 // A token as a reader knows it.
 static const char *token_text(size_t token)
 {
@@ -286,6 +456,33 @@ static size_t token_at(int position)
     return !sampling() ? model->tokens[position] : position ? model->tokens[position - 1] : watched.tokenizer->BOS;
 }
 
+// The vector that a value is in; NULL if it is in none.
+static const Place *place_of(const double *value)
+{
+    for (size_t i = 0; i < places.n; i++) {
+        const Place *p = &places.all[i];
+        if (value >= p->at && value < p->at + p->n) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+// The first vector that another was made from; NULL if it was made from parameters alone.
+static const Place *operand_of(const Place *place)
+{
+    for (const Line *l = place->from; l < place->to; l++) {
+        for (int second = 0; second < 2; second++) {
+            const double *operand = second ? l->b : l->a;
+            const Place *p = operand ? place_of(operand) : NULL;
+            if (p && p != place) {
+                return p;
+            }
+        }
+    }
+    return NULL;
+}
+
 // The name of a value, as a parameter or as an element of a vector. False if it has none: then it is called v and its
 // number on the tape.
 static bool name_value(const double *value, char name[96])
@@ -299,25 +496,23 @@ static bool name_value(const double *value, char name[96])
             return true;
         }
     }
-    for (size_t i = places.n; i-- > 0;) {          // of a slice and its whole, the whole comes later
-        const Place *p = &places.all[i];
-        if (value >= p->at && value < p->at + p->n) {
-            char layer[24] = "", head[24] = "", index[24] = "";
-            if (p->layer != NONE && model->n_layer > 1) {
-                snprintf(layer, sizeof layer, "layer%d.", p->layer);
-            }
-            if (p->head != NONE) {
-                snprintf(head, sizeof head, "head%d.", p->head);
-            }
-            if (p->n > 1) {
-                snprintf(index, sizeof index, "[%td]", value - p->at);
-            }
-            int length = snprintf(name, 96, "%s%s%s%s", layer, head, p->name, index);
-            if (p->position != NONE) {
-                snprintf(name + length, 96 - (size_t)length, " at %d", p->position);
-            }
-            return true;
+    const Place *p = place_of(value);
+    if (p) {
+        char layer[24] = "", head[24] = "", index[24] = "";
+        if (p->layer != NONE && model->n_layer > 1) {
+            snprintf(layer, sizeof layer, "layer%d.", p->layer);
         }
+        if (p->head != NONE) {
+            snprintf(head, sizeof head, "head%d.", p->head);
+        }
+        if (p->n > 1) {
+            snprintf(index, sizeof index, "[%td]", value - p->at);
+        }
+        int length = snprintf(name, 96, "%s%s%s%s", layer, head, p->name, index);
+        if (p->position != NONE) {
+            snprintf(name + length, 96 - (size_t)length, " at %d", p->position);
+        }
+        return true;
     }
     snprintf(name, 96, "v%td", value - model->tape.data);
     return false;
@@ -382,11 +577,12 @@ int is_value_name(const char *name)
             return true;
         }
     }
-    const char *last = strrchr(name, '.');
+    const char *last = strrchr(name, '.'), *meaning;
     last = last ? last + 1 : name;
-    for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++) {
-        const char *dot = strchr(vectors[k].name, '.');
-        if (strcmp(dot ? dot + 1 : vectors[k].name, last) == 0) {
+    source_line(1);
+    for (int line = 1; line <= source.n; line++) {             // any that gpt() will make
+        char given[40];
+        if (strcmp(name_in_source(line, given, &meaning) ? given : "", last) == 0 && strstr(source_line(line), "(tape, ")) {
             return true;
         }
     }
@@ -396,26 +592,38 @@ int is_value_name(const char *name)
 // A number in its column, and the column's heading.
 static void number(double x)
 {
-    print(" %*.*g", watched.digits + 7, watched.digits, x);
+    print(" %*.*g", watched.digits + 6, watched.digits, x);
 }
 
 static void heading(const char *text)
 {
-    print(" %*s", watched.digits + 7, text);
+    print(" %*s", watched.digits + 6, text);
 }
 
-// Whether backward() has come by: only then does the chain rule hold at the last position's logarithm. What else may
-// stand in the gradients is left from the step before.
+// Whether backward() has come by: only then does the chain rule hold at the last logarithm. What else may be in the
+// gradients is left from the step before.
 static bool gradients_known(void)
 {
-    const Place *loss = find_place("loss", LATEST), *probs = find_place("probs", LATEST);
-    if (!loss || sampling()) {
-        return false;
-    }
     const Tape *tape = &watched.model->tape;
-    double *target = probs->at + watched.model->tokens[probs->position + 1];
-    double *logarithm = made_of((Span){tape->lines, tape->lines + tape->n_lines}, OP_LOG, target, 1);
-    return *grad(tape, target) != 0 && *grad(tape, target) == 1 / *target * *grad(tape, logarithm);
+    for (size_t i = tape->n_lines; i-- > tape->first_line && !sampling();) {
+        const Line *l = &tape->lines[i];
+        if (l->op == OP_LOG) {
+            return *grad(tape, l->a) != 0 && *grad(tape, l->a) == 1 / *l->a * *grad(tape, l->out);
+        }
+    }
+    return false;
+}
+
+// Whether Adam has come by after that, and cleared the gradients of all parameters.
+static bool gradients_cleared(void)
+{
+    const Model *model = watched.model;
+    for (size_t i = 0; i < model->num_params; i++) {
+        if (*grad(&model->tape, model->params + i) != 0) {
+            return false;
+        }
+    }
+    return gradients_known();
 }
 
 // A value, and its gradient if there is one; the headings of the two.
@@ -460,8 +668,9 @@ void show_views(void)
 {
     static const char *const views[][2] = {
         {"doc", "the document, its tokens, and what is to be predicted"},
-        {"vec NAME [POS]", "a vector with data and gradient; vec alone lists the names"},
-        {"around OP [POS]", "vectors before and after rmsnorm, wq, wo, residual, fc1, softmax ..."},
+        {"vec NAME [POS]", "a vector with data and gradient; alone, the names"},
+        {"row NAME [POS]", "the same without gradients, four in a row"},
+        {"around OP [POS]", "before and after an operation: rmsnorm, wq, wo ..."},
         {"head H [POS]", "one head's slice of q, and of each k and v"},
         {"cache [POS]", "the cache of keys and values, or one position of it"},
         {"attn H [POS]", "one head's logits and weights beside their characters"},
@@ -469,20 +678,20 @@ void show_views(void)
         {"top5 [POS]", "the five likeliest next characters"},
         {"param NAME ROW COL", "a parameter: value, gradient, Adam's m and v"},
         {"moves NAME ROW COL", "how Adam moves it; to be asked where adam() begins"},
+        {"watchgrad NAME ROW COL", "stop whenever its gradient changes, with the reason"},
         {"explain VALUE", "what made a value, from what, and who used it"},
         {"users VALUE", "who used a value, with local derivatives"},
         {"look EXPR [N]", "N values from a pointer on: data, gradient, name"},
         {"tape", "the tape, counted by operation"},
-        {"layer L", "which layer to show; at first 0"},
-        {"digits N", "how many digits to show; at first 6"},
+        {"layer L, digits N", "which layer to show, and how many digits"},
         {"views", "this list; help COMMAND says more"},
     };
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
-        print("  %-20s %s\n", views[i][0], views[i][1]);
+        print("  %-22s %s\n", views[i][0], views[i][1]);
     }
     print("POS is a position; without it, the latest. VALUE is  logits 5 [POS],\n"
-          "layer0.attn_wo 3 5,  loss,  v123 (a value that has no name), or C without spaces,\n"
-          "like  &logits[5].\n");
+          "layer0.attn_wo 3 5,  loss,  v123 (a value that has no name), or C\n"
+          "without spaces, like  &logits[5].\n");
 }
 
 // The document in work, or the sample, and its tokens.
@@ -494,7 +703,7 @@ void show_document(void)
     const Model *model = watched.model;
     size_t n = 1;
     if (sampling()) {
-        n = (size_t)(places.position + 1);
+        n = (size_t)(latest_position() + 1);
         print("The sample so far, as gpt() has seen it: ");
         for (size_t i = 1; i < n; i++) {
             print("%s", token_text(token_at((int)i)));
@@ -506,7 +715,7 @@ void show_document(void)
         return;
     }
     if (model->tokens[0] != watched.tokenizer->BOS) {
-        print("No document has been taken yet: stop at train_step, or later.\n");
+        print("No document has been taken yet: stop in document_loss, or later.\n");
         return;
     }
     while (n < model->block_size && model->tokens[n] != watched.tokenizer->BOS) {
@@ -519,25 +728,44 @@ void show_document(void)
     print("\n  position  token         to predict\n");
     for (size_t i = 0; i < n; i++) {
         print("  %8zu  %5u  %-5s", i, model->tokens[i], token_text(model->tokens[i]));
-        print("  %5u  %s\n", model->tokens[i + 1], token_text(model->tokens[i + 1]));
+        print("  %5u  %-5s", model->tokens[i + 1], token_text(model->tokens[i + 1]));
+        print((int)i == latest_position() ? "  <- gpt() was called for this one last\n" : "\n");
     }
 }
 
-// The names of all vectors.
+// The names of all vectors, as gpt() makes them: of the first head, and of the layer that is shown.
 void show_vectors(void)
 {
     if (!survey()) {
         return;
     }
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-        const Place *p = find_place(vectors[i].name, LATEST);
-        print("  %-20s %-58s", vectors[i].name, vectors[i].meaning);
-        if (p) {
-            print(p->position == NONE ? " [%zu]\n" : " [%zu] at %d\n", p->n, p->position);
-        } else {
-            print(" not yet\n");
+    bool any = false;
+    for (size_t i = 0; i < places.n; i++) {
+        const Place *p = &places.all[i];
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", p->head == 0 ? "head0." : "", p->name);
+        if (p->head > 0 || (p->layer != NONE && p->layer != watched.layer) || find_place(name, LATEST) != p) {
+            continue;
         }
+        any = true;
+        char size[40];
+        snprintf(size, sizeof size, p->position == NONE ? "[%zu]" : "[%zu] at %d", p->n, p->position);
+        int length = print_width(p->meaning, WIDTH - 2 - 20 - 11);
+        print("  %-19s %-10s %.*s\n", name, size, length, p->meaning);
     }
+    if (!any) {
+        print("There are none yet: step on.\n");
+    }
+}
+
+// The title of a vector.
+static void title(const char *name, const Place *p)
+{
+    print("%s", name);
+    if (p->position != NONE) {
+        print(" at position %d (%s)", p->position, token_text(token_at(p->position)));
+    }
+    print("\n");
 }
 
 // One vector, with data and gradient.
@@ -548,17 +776,33 @@ void show_vector(const char *name, int position)
         return;
     }
     bool known = gradients_known();
-    print("%s", name);
-    if (p->position != NONE) {
-        print(" at position %d (%s)", p->position, token_text(token_at(p->position)));
-    }
-    print("\n    i");
+    title(name, p);
+    print("    i");
     headings("data", known);
     print("\n");
     for (size_t i = 0; i < p->n; i++) {
         print("  %3zu", i);
         data_and_grad(p->at + i, known);
         element_label(p, i);
+    }
+}
+
+// The same in few lines: the numbers alone.
+void show_row(const char *name, int position)
+{
+    const Place *p = survey() ? need_place(name, position) : NULL;
+    if (!p) {
+        return;
+    }
+    title(name, p);
+    for (size_t i = 0; i < p->n; i++) {
+        if (i % 4 == 0) {
+            print("  [%2zu]", i);
+        }
+        number(p->at[i]);
+        if (i % 4 == 3 || i + 1 == p->n) {
+            print("\n");
+        }
     }
 }
 
@@ -579,28 +823,22 @@ void show_values(double *x, size_t n)
     }
 }
 
-// Vectors before and after one operation of the model.
+// Vectors before and after one operation of the model: every line of the source that has its name.
 void show_around(const char *operation, int position)
 {
-    static const char *const pairs[][3] = {
-        {"rmsnorm", "emb", "emb_norm"}, {"rmsnorm", "x", "x_norm"}, {"rmsnorm", "x_mid", "mid_norm"},
-        {"wq", "x_norm", "q"}, {"wk", "x_norm", "k"}, {"wv", "x_norm", "v"}, {"wo", "x_attn", "x_wo"},
-        {"residual", "x_wo", "x_mid"}, {"residual", "fc2", "x_out"},
-        {"fc1", "mid_norm", "fc1"}, {"activation", "fc1", "act"}, {"fc2", "act", "fc2"},
-        {"lm_head", "x_out", "logits"}, {"softmax", "logits", "probs"},
-    };
-    size_t n_pairs = sizeof pairs / sizeof pairs[0], n_known = 0, n_shown = 0;
+    size_t n_shown = 0;
     bool known = survey() && gradients_known();
-    for (size_t k = 0; watched.model && k < n_pairs; k++) {
-        const Place *after = find_place(pairs[k][2], position);
-        if (strcmp(pairs[k][0], operation) == 0) {
-            n_known++;
-            position = position == LATEST && after ? after->position : position;
+    int asked = position;
+    for (size_t k = 0; watched.model && k < places.n; k++) {
+        const Place *p = &places.all[k];
+        if (asked == LATEST && p->from && p->head == NONE && operand_of(p) && strstr(source_line(p->line), operation)) {
+            position = p->position;
         }
     }
-    for (size_t k = 0; n_known && k < n_pairs; k++) {
-        const Place *before = find_place(pairs[k][1], position), *after = find_place(pairs[k][2], position);
-        if (strcmp(pairs[k][0], operation) != 0 || !before || !after) {
+    for (size_t k = 0; watched.model && k < places.n; k++) {
+        const Place *after = &places.all[k], *before = operand_of(after);
+        if (after->position != position || after->head != NONE || !before || !strstr(source_line(after->line), operation) ||
+            (after->layer != NONE && after->layer != watched.layer)) {
             continue;
         }
         n_shown++;
@@ -622,16 +860,9 @@ void show_around(const char *operation, int position)
             print("\n");
         }
     }
-    if (watched.model && !n_known) {
-        print("%s: not one of", operation);
-        for (size_t k = 0; k < n_pairs; k++) {
-            if (k == 0 || strcmp(pairs[k][0], pairs[k - 1][0]) != 0) {
-                print(" %s", pairs[k][0]);
-            }
-        }
-        print(".\n");
-    } else if (watched.model && !n_shown) {
-        print("%s: not computed yet, or no such position: step on.\n", operation);
+    if (watched.model && !n_shown) {
+        print("%s: no line of gpt() with this text has come by yet, or there is no such position. Try rmsnorm, wq, wo, "
+              "residual, fc1, relu, lm_head, softmax.\n", operation);
     }
 }
 
@@ -652,8 +883,8 @@ void show_head(int head, int position)
         return;
     }
     size_t head_dim = watched.model->head_dim, hs = (size_t)head * head_dim;
-    print("head %d at position %d (%s): hs = %d * %zu = %zu, so its slices are [%zu] to [%zu]\n", head, q->position,
-          token_text(token_at(q->position)), head, head_dim, hs, hs, hs + head_dim - 1);
+    print("layer %d, head %d at position %d (%s): hs = %d * %zu = %zu, its slices are [%zu] to [%zu]\n", q->layer, head,
+          q->position, token_text(token_at(q->position)), head, head_dim, hs, hs, hs + head_dim - 1);
     for (int kind = 0; kind < 3; kind++) {
         for (int t = kind ? 0 : q->position; t <= q->position; t++) {
             const Place *p = find_place(kind == 0 ? "q" : kind == 1 ? "k" : "v", t);
@@ -676,18 +907,18 @@ void show_cache(int position)
     }
     int n = 0;
     bool known = gradients_known();
-    size_t few = watched.model->n_embd < 3 ? watched.model->n_embd : 3;
+    size_t few = watched.model->n_embd < 2 ? watched.model->n_embd : 2;
     while (find_place("k", n) && find_place("v", n)) {
         n++;
     }
     print("layer %d: %d position%s in the cache\n", watched.layer, n, n == 1 ? "" : "s");
     for (int t = 0; t < n && position == LATEST; t++) {
         const Place *k = find_place("k", t), *v = find_place("v", t);
-        print("  %3d %-4s key", t, token_text(token_at(t)));
+        print(" %3d %-4s key", t, token_text(token_at(t)));
         for (size_t i = 0; i < few; i++) {
             number(k->at[i]);
         }
-        print(" ...  value");
+        print(" ... value");
         for (size_t i = 0; i < few; i++) {
             number(v->at[i]);
         }
@@ -724,7 +955,7 @@ void show_attention(int head, int position)
     if (!weights) {
         return;
     }
-    print("head %d at position %d (%s) looks at\n    t       ", head, logits->position,
+    print("layer %d, head %d at position %d (%s) looks at\n    t       ", logits->layer, head, logits->position,
           token_text(token_at(logits->position)));
     heading("logit");
     heading("weight");
@@ -733,8 +964,8 @@ void show_attention(int head, int position)
         print("  %3zu  %-4s ", t, token_text(token_at((int)t)));
         number(logits->at[t]);
         number(weights->at[t]);
-        int width = weights->at[t] > 0 ? (int)(weights->at[t] * 40 + 0.5) : 0;
-        print("  %.*s\n", width, "########################################");
+        int width = weights->at[t] > 0 ? (int)(weights->at[t] * 36 + 0.5) : 0;
+        print("  %.*s\n", width, "####################################");
     }
 }
 
@@ -746,21 +977,25 @@ void show_landing(int head, int position)
         return;
     }
     snprintf(name, sizeof name, "head%d.head_out", head);
-    const Place *out = need_place(name, position), *first = out ? need_place("head0.head_out", out->position) : NULL;
-    if (!first) {
+    const Place *out = need_place(name, position);
+    if (!out) {
         return;
     }
     bool known = gradients_known();
     size_t head_dim = watched.model->head_dim;
-    print("x_attn at position %d (%s):", out->position, token_text(token_at(out->position)));
+    print("layer %d, x_attn at position %d (%s):", out->layer, out->position, token_text(token_at(out->position)));
     for (size_t h = 0; h < watched.model->n_head; h++) {
         print(h == (size_t)head ? " *[%zu..%zu]*" : " [%zu..%zu]", h * head_dim, (h + 1) * head_dim - 1);
     }
     print("\n");
-    for (size_t i = 0; i < out->n; i++) {
-        print("  head %d: head_out[%zu] is x_attn[%td]", head, i, out->at + i - first->at);
-        data_and_grad(out->at + i, known);
-        print("\n");
+    const Tape *tape = &watched.model->tape;
+    for (const Line *l = out->to; l < tape->lines + tape->n_lines && l->op == OP_COPY; l++) {
+        const Place *row = place_of(l->out);
+        if (row && l->a >= out->at && l->a < out->at + out->n) {
+            print("  head %d: head_out[%td] -> %s[%td]", head, l->a - out->at, row->name, l->out - row->at);
+            data_and_grad(l->out, known);
+            print("\n");
+        }
     }
 }
 
@@ -772,7 +1007,7 @@ void show_top(int position)
     if (!logits) {
         return;
     }
-    const Place *probs = find_place("probs", logits->position);
+    const Place *probs = find_place("probs", logits->position), *scores = probs ? operand_of(probs) : logits;
     double total = 0, max = logits->at[0];
     for (size_t i = 1; i < logits->n; i++) {
         max = fmax(max, logits->at[i]);
@@ -783,6 +1018,9 @@ void show_top(int position)
     print("after position %d (%s), the likeliest next\n             ", logits->position,
           token_text(token_at(logits->position)));
     heading("logit");
+    if (scores != logits) {                // a sample: what softmax has read is the logits over the temperature
+        heading(scores->name);
+    }
     heading("probability");
     print("\n");
     size_t taken[TOP];
@@ -798,6 +1036,9 @@ void show_top(int position)
         taken[rank] = best;
         print("  %zu.  %-4s   ", rank + 1, token_text(best));
         number(logits->at[best]);
+        if (scores != logits) {
+            number(scores->at[best]);
+        }
         number(probs ? probs->at[best] : exp(logits->at[best] - max) / total);
         print("%s\n", !sampling() && best == watched.model->tokens[logits->position + 1] ? "  comes next" : "");
     }
@@ -805,12 +1046,18 @@ void show_top(int position)
 
 static double *find_parameter(const char *name, int row, int column)
 {
-    double *p = find_value(name, row, column);
-    if (p && p >= watched.model->params + watched.model->num_params) {
-        print("%s is no parameter.\n", name);
-        return NULL;
+    const Model *model = watched.model;
+    for (size_t k = 0; k < model->n_matrices; k++) {
+        if (strcmp(model->state_dict[k].name, name) == 0) {
+            return find_value(name, row, column);
+        }
     }
-    return p;
+    print("%s is no parameter. The matrices are", name);
+    for (size_t k = 0; k < model->n_matrices; k++) {
+        print(" %s", model->state_dict[k].name);
+    }
+    print(".\n");
+    return NULL;
 }
 
 // One parameter, with what Adam remembers of it.
@@ -826,6 +1073,7 @@ void show_parameter(const char *name, int row, int column)
     number(*p);
     print("\n  gradient");
     number(*grad(&watched.model->tape, p));
+    print("%s", gradients_cleared() ? "  cleared by adam() for the next step" : "");
     print("\n  Adam's m");
     number(watched.model->m[k]);
     print("\n  Adam's v");
@@ -833,14 +1081,16 @@ void show_parameter(const char *name, int row, int column)
     print("\n");
 }
 
-// How Adam is about to move one parameter: to be asked where adam() begins, with its arguments.
-void show_adam(const char *name, int row, int column, size_t step, double lr, double beta1, double beta2, double eps)
+// How Adam is about to move one parameter: to be asked where adam() begins, with its arguments. Its eps is not an
+// argument, and not set there yet.
+void show_adam(const char *name, int row, int column, double lr, double beta1, double beta2)
 {
     double *p = survey() ? find_parameter(name, row, column) : NULL;
     if (!p) {
         return;
     }
-    size_t k = (size_t)(p - watched.model->params);
+    size_t k = (size_t)(p - watched.model->params), step = watched.model->steps_done;
+    double eps = 1e-8;
     double g = *grad(&watched.model->tape, p), m = watched.model->m[k], v = watched.model->v[k];
     double new_m = beta1 * m + (1 - beta1) * g, new_v = beta2 * v + (1 - beta2) * g * g;
     double m_hat = new_m / (1 - pow(beta1, (double)step + 1)), v_hat = new_v / (1 - pow(beta2, (double)step + 1));
@@ -869,7 +1119,7 @@ static double local_derivative(const Line *l, bool second)
     case OP_LOG: return 1 / *l->a;
     case OP_EXP: return *l->out;
     case OP_RELU: return *l->a > 0 ? 1 : 0;
-    case OP_TIMES: return l->c;
+    case OP_MUL_CONST: return l->c;
     default: return 1;
     }
 }
@@ -884,9 +1134,10 @@ static void print_line(const Line *l)
     case OP_LOG: print("log %s", a); break;
     case OP_EXP: print("e ^ %s", a); break;
     case OP_RELU: print("relu %s", a); break;
-    case OP_PLUS: print("%s + %g", a, l->c); break;
-    case OP_TIMES: print("%s * %g", a, l->c); break;
-    default: print("%s %s", op_names[l->op], a); break;
+    case OP_COPY: print("copy of %s", a); break;
+    case OP_ADD_CONST: print("%s + %g", a, l->c); break;
+    case OP_MUL_CONST: print("%s * %g", a, l->c); break;
+    default: print("%s %s", operations[l->op].name, a); break;
     }
 }
 
@@ -934,15 +1185,12 @@ static void print_users(double *value, size_t most)
                 continue;
             }
             const double *whole = named_after(l);
-            print("  line %td: %s = ", l - tape->lines, value_name(l->out));
+            print("  line %td: ", l - tape->lines);
             print_line(l);
-            if (whole != l->out) {
-                print(", a part of %s", value_name(whole));
-            }
+            print(whole == l->out ? ", which is %s" : ", a part of %s", value_name(whole));
             print("\n    local derivative %.*g", watched.digits, d);
             if (known) {
-                print(", times the gradient of %s, %.*g, is %.*g", value_name(l->out), watched.digits, g,
-                      watched.digits, d * g);
+                print(" times gradient %.*g is %.*g", watched.digits, g, watched.digits, d * g);
             }
             print("\n");
         }
@@ -974,7 +1222,7 @@ void show_users_at(double *value)
 static void print_sum(const Line *l)
 {
     size_t n = 1;
-    l = l->op == OP_TIMES && !has_name(l->a) && maker(l->a) ? maker(l->a) : l;
+    l = l->op == OP_MUL_CONST && !has_name(l->a) && maker(l->a) ? maker(l->a) : l;
     const Line *first = l;
     for (; first && first->op == OP_ADD && (first == l || !has_name(first->out)); n++) {
         first = maker(first->a);
@@ -982,7 +1230,12 @@ static void print_sum(const Line *l)
     if (n < 3 || !first || first->op != OP_MUL) {
         return;
     }
-    print("  %s is the last of %zu additions, which sum up %zu products:\n", value_name(l->out), n - 1, n);
+    const Line *last = l->op == OP_ADD ? maker(l->b) : l;
+    print("  It ends a sum of %zu products. The first and the last of them:\n    ", n);
+    print_line(first);
+    print("\n    ");
+    print_line(last && last->op == OP_MUL ? last : first);
+    print("\n");
     for (const Line *k = first; k <= l; k++) {
         if (k->op == OP_MUL) {
             print("   ");
@@ -991,8 +1244,6 @@ static void print_sum(const Line *l)
             number(*k->b);
             print(" =");
             number(*k->out);
-            print("  ");
-            print_line(k);
             print("\n");
         }
     }
@@ -1022,7 +1273,7 @@ void show_value(double *value)
     } else {
         print("  made by line %td of the tape: ", l - watched.model->tape.lines);
         print_line(l);
-        print(" (%s)\n", op_names[l->op]);
+        print(" (%s)\n", operations[l->op].name);
         for (int second = 0; second < 2 && (second ? l->b : l->a); second++) {
             double *operand = second ? l->b : l->a;
             print("    operand %s = %.*g, local derivative %.*g\n", value_name(operand), watched.digits, *operand,
@@ -1062,11 +1313,14 @@ void show_tape(void)
     }
     for (size_t op = 0; op < N_OPS; op++) {
         if (counts[op]) {
-            print("  %-8s %8zu\n", op_names[op], counts[op]);
+            print("  %-10s %8zu\n", operations[op].name, counts[op]);
         }
     }
-    print("  %-8s %8zu lines, from %d position%s\n", "all", tape->n_lines, places.position + 1,
-          places.position == 0 ? "" : "s");
+    int positions = 0;
+    for (size_t i = 0; i < places.n; i++) {
+        positions = places.all[i].position >= positions ? places.all[i].position + 1 : positions;
+    }
+    print("  %-10s %8zu lines, from %d position%s\n", "all", tape->n_lines, positions, positions == 1 ? "" : "s");
 }
 
 // The layer that is looked at, and the digits of every number.
@@ -1087,4 +1341,78 @@ void show_digits(int digits)
         return;
     }
     watched.digits = digits;
+}
+
+// The gradient of a parameter, to be watched by the debugger; NULL if there is none.
+double *watch_gradient(const char *name, int row, int column)
+{
+    double *p = survey() ? find_parameter(name, row, column) : NULL;
+    watched.gradient = p ? grad(&watched.model->tape, p) : NULL;
+    watched.gained = p ? *watched.gradient : 0;
+    if (p) {
+        print("The gradient of %s is %.*g now.\n", value_name(p), watched.digits, watched.gained);
+    }
+    return watched.gradient;
+}
+
+// If that gradient has changed since it was asked for last: which line of the tape did it, and by how much. backward()
+// reads the tape from its end, so these are the uses of the parameter from the last on.
+void show_gain(void)
+{
+    if (!watched.gradient || *watched.gradient == watched.gained || !survey()) {
+        return;
+    }
+    const Tape *tape = &watched.model->tape;
+    double *p = watched.gradient - tape->max_values, now = *watched.gradient, sum = 0, addend = 0, off = 0;
+    const Line *found = NULL;
+    size_t n = 0, n_users = 0;
+    for (const Line *l = tape->lines + tape->n_lines; l-- > tape->lines + tape->first_line;) {
+        for (int second = 0; second < 2; second++) {
+            if ((second ? l->b : l->a) != p) {
+                continue;
+            }
+            n_users++;
+            double part = local_derivative(l, second) * *grad(tape, l->out);
+            sum += part;
+            if (!found || fabs(sum - now) < off) {             // what is still to come is zero so far
+                found = l;
+                n = n_users;
+                addend = part;
+                off = fabs(sum - now);
+            }
+        }
+    }
+    print("The gradient of %s was %.*g and is now %.*g.\n", value_name(p), watched.digits, watched.gained,
+          watched.digits, now);
+    if (now == 0) {
+        print("  adam() has cleared it for the next step.\n");
+    } else if (found) {
+        const double *whole = named_after(found);
+        print("  line %td: ", found - tape->lines);
+        print_line(found);
+        print(whole == found->out ? ", which is %s" : ", a part of %s", value_name(whole));
+        print("\n  adds %.*g, as use %zu of %zu, counted from the end\n", watched.digits, addend, n, n_users);
+    }
+    watched.gained = now;
+}
+
+// A statement of the source for the walk: where it is, the code, and what its comment says.
+void show_source(const char *function, int line)
+{
+    const char *comment = is_comment(line - 1) && !strstr(source_line(line), "// ") ? source_line(line - 1) : NULL;
+    print("microgpt.c:%d, in %s()\n   ", line, function);
+    for (bool more = true; more && line < source.n; line++) {
+        const char *text = source_line(line), *beside = strstr(text, "// ");
+        int length = (int)(beside ? (size_t)(beside - text) : strlen(text));
+        while (length > 0 && text[length - 1] == ' ') {
+            length--;
+        }
+        print(" %.*s", length, text);
+        comment = beside ? beside : comment;
+        more = !ends_statement(line);
+    }
+    print("\n");
+    if (comment) {
+        print("    %s\n", comment);
+    }
 }

@@ -2,29 +2,20 @@
  * gives finite results and finite gradients, and leaves the gradients of the neighbours alone.
  */
 // also built with -DAUTOGRAD_PLAIN
-#include "../../autograd.h"
+#define MICROGPT_NO_MAIN
+#include "../../microgpt.c"
 #include "../test.h"
 
 enum { ROOM = 64, AT = 8 };
 
-// A slice of n ordinary numbers, with `beside` before it and behind it.
+// A slice of n ordinary numbers, with `beside` before it and after it.
 static double *slice(Tape *t, size_t n, double beside)
 {
-    double *x = v_new(t, ROOM);
+    double *x = ag_vector(t, ROOM);
     for (size_t i = 0; i < ROOM; i++) {
         x[i] = i >= AT && i < AT + n ? 1 + any_number() / 2 : beside;
     }
     return x + AT;
-}
-
-static bool all_finite(const double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 // Is the gradient finite within the slice, and zero beside it?
@@ -45,28 +36,29 @@ static double *operate(Tape *t, int k, double *a, double *b, Matrix *w, size_t n
 {
     *results = n;
     switch (k) {
-    case OP_ADD: return v_add(t, a, b, n);
-    case OP_MUL: return v_mul(t, a, b, n);
-    case OP_POW: return v_pow(t, a, 1.5, n);
-    case OP_LOG: return v_log(t, a, n);
-    case OP_EXP: return v_exp(t, a, n);
-    case OP_RELU: return v_relu(t, a, n);
-    case OP_PLUS: return v_plus(t, a, 0.5, n);
-    case OP_TIMES: return v_times(t, a, 0.5, n);
-    case OP_SCALE: return v_scale(t, a, b, n);
-    case OP_SOFTMAX: return v_softmax(t, a, n);
-    case OP_RMSNORM: return v_rmsnorm(t, a, 1e-5, n);
-    case OP_WEIGHTED_SUM: return v_weighted_sum(t, v_new(t, n), b, a, 1, n, n);
+    case OP_ADD: return ag_add(t, a, b, n);
+    case OP_MUL: return ag_mul(t, a, b, n);
+    case OP_POW: return ag_pow(t, a, 1.5, n);
+    case OP_LOG: return ag_log(t, a, n);
+    case OP_EXP: return ag_exp(t, a, n);
+    case OP_RELU: return ag_relu(t, a, n);
+    case OP_ADD_CONST: return ag_add_const(t, a, 0.5, n);
+    case OP_MUL_CONST: return ag_mul_const(t, a, 0.5, n);
+    case OP_COPY: return ag_copy(t, slice(t, 0, 7) + 3, a, n);
+    case OP_MUL_SCALAR: return ag_mul_scalar(t, a, b, n);
+    case OP_SOFTMAX: return softmax(t, a, n);
+    case OP_RMSNORM: return rmsnorm(t, a, n);
+    case OP_WEIGHTED_SUM: return ag_weighted_sum(t, b, a, 1, n, n);
     case OP_LINEAR:
         *results = w->rows;
-        return v_linear(t, v_new(t, w->rows), a, w);
+        return linear(t, a, w);
     default: break;
     }
     *results = 1;
     switch (k) {
-    case OP_SUM: return v_sum(t, a, n);
-    case OP_DOT: return v_dot(t, a, b, n);
-    case OP_DOTS: return v_dots(t, a, b, 1, n, n, 0.5);
+    case OP_SUM: return ag_sum(t, a, n);
+    case OP_DOT: return ag_dot(t, ag_vector(t, 1), a, b, n);
+    case OP_ROW_DOTS: return ag_row_dots(t, a, b, 1, n, n, 0.5);
     default: return NULL;
     }
 }
@@ -75,12 +67,12 @@ static void test_operation(int k, double beside, bool atomic)
 {
     for (size_t n = 1; n <= 19; n++) {
         Tape t;
-        if (!tape_init(&t, 1 << 15, 1 << 13)) {
+        if (!tape_init(&t, 1 << 15, 1 << 13, 0)) {
             check(false, "memory for the tape: expected some, saw none");
             return;
         }
         Matrix w = {.name = "w", .rows = 5, .cols = n};
-        w.data = v_new(&t, w.rows * w.cols);
+        w.data = ag_vector(&t, w.rows * w.cols);
         for (size_t i = 0; i < w.rows * w.cols; i++) {
             w.data[i] = any_number();
         }
@@ -90,16 +82,16 @@ static void test_operation(int k, double beside, bool atomic)
         size_t results = 0;
         double *out = operate(&t, k, a, b, &w, n, &results);
         bool finite = all_finite(out, results);
-        backward(&t, results > 1 ? v_sum(&t, out, results) : out);
+        backward(&t, results > 1 ? ag_sum(&t, out, results) : out);
         bool gradients = clean(&t, a, n) && clean(&t, b, n) && all_finite(grad(&t, w.data), w.rows * w.cols);
         tape_free(&t);
         if (!finite || !gradients) {
-            check(false, "%s of %zu%s, with %g beside it: expected finite %s, saw others", op_names[k], n,
+            check(false, "%s of %zu%s, with %g beside it: expected finite %s, saw others", operations[k].name, n,
                   atomic ? " atom by atom" : "", beside, finite ? "gradients" : "results");
             return;
         }
     }
-    check(true, "%s of 1 to 19 values%s keeps out %g that lies beside them", op_names[k],
+    check(true, "%s of 1 to 19 values%s keeps out %g that lies beside them", operations[k].name,
           atomic ? " atom by atom" : "", beside);
 }
 

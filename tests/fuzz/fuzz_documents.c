@@ -42,7 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             memcpy(codes + n, all.docs[i].tokens, all.docs[i].length * sizeof *codes);
             n += all.docs[i].length;
         }
-        if (tokenize(&all, &tokenizer)) {
+        PROMISE(n == all.n_text);
+        if (new_tokenizer(&tokenizer, &error)) {
+            find_characters(&tokenizer, &all);
+            PROMISE(encode(&tokenizer, all.text, all.n_text) == all.n_text);
             PROMISE(tokenizer.BOS > 0 && tokenizer.vocab_size == tokenizer.BOS + 1 && tokenizer.BOS <= n);
             for (size_t i = 1; i < tokenizer.BOS; i++) {
                 PROMISE(tokenizer.uchars[i - 1] < tokenizer.uchars[i]);
@@ -57,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         free(codes);
     }
-    free(tokenizer.uchars);
+    free_tokenizer(&tokenizer);
     free(all.docs);
     free(all.text);
     return 0;

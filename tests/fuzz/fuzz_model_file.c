@@ -3,8 +3,11 @@
  */
 #include "fuzz.h"
 
-static void check_model(Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+static void check_model(Work *work, const Checkpoint *checkpoint)
 {
+    static Job job;
+    Model *model = &work->model;
+    const Tokenizer *tokenizer = &work->tokenizer;
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
     PROMISE((double)model->n_layer <= MAX_SIZE && (double)model->n_embd <= MAX_SIZE);
     PROMISE((double)model->n_head <= MAX_SIZE && (double)model->block_size <= MAX_SIZE);
@@ -29,14 +32,21 @@ static void check_model(Model *model, const Tokenizer *tokenizer, const Checkpoi
         random = checkpoint->random;
     }
     tape_drop(&model->tape);
-    document_loss(model, model->tokens, take_document(model, tokenizer, doc));
+    document_loss(model, take_document(model, &doc));
+    tape_compute(&model->tape);
     tape_drop(&model->tape);
     new_cache(model, model->block_size);
     tape_mark(&model->tape);
-    model->tape.recording = false;
-    size_t length = sample(model, tokenizer, &random, 0.5, NULL, 0);
-    PROMISE(length <= model->block_size || length == SIZE_MAX);
-    for (size_t i = 0; length != SIZE_MAX && i < length; i++) {
+    static Job job;                                      // too large for small stacks
+    Config config = {.temperature = 0.5};
+    Error error = {0};
+    size_t length = 0;
+    work->config = &config;
+    work->rng = &random;
+    work->job = &job;
+    check_error(sample(work, &length, &error), &error);
+    PROMISE(length <= model->block_size);
+    for (size_t i = 0; i < length; i++) {
         PROMISE(model->tokens[i] < tokenizer->BOS);
     }
 }
@@ -51,19 +61,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(write(file, data, size) == (ssize_t)size && lseek(file, 0, SEEK_SET) == 0);
 
     Header header = {.path = "input"};
-    Model model = {0};
-    Tokenizer tokenizer = {0};
+    Work work = {0};
     Checkpoint checkpoint = {0};
     Error error = {0};
-    bool ok = read_model(file, &header, 1, &model, &tokenizer, &checkpoint, &error);
+    bool ok = read_model(file, &header, 1, &work.model, &work.tokenizer, &checkpoint, &error);
     check_error(ok, &error);
     if (ok) {
-        check_model(&model, &tokenizer, &checkpoint);
+        check_model(&work, &checkpoint);
     }
     free(header.bytes);
     free(header.tensors);
     free(header.metadata);
-    free(tokenizer.uchars);
-    free_model(&model);
+    free_tokenizer(&work.tokenizer);
+    free_model(&work.model);
     return 0;
 }

@@ -22,9 +22,9 @@ built()
         return
     fi
     same "$1: warnings" "" "$(head -n 3 "$T/make.log")"
-    (cd / && "$S/microgpt") >"$T/stdout" 2>&1
+    (cd / && "$S/microgpt") >"$T/stdout" 2>"$T/stderr"
     same_file "$1: microgpt" "$R/microgpt-names2018.stdout" "$T/stdout"
-    (cd / && "$S/microgpt" --recipe lesson) >"$T/stdout" 2>&1
+    (cd / && "$S/microgpt" --recipe lesson) >"$T/stdout" 2>"$T/stderr"
     same_file "$1: lesson" "$R/lesson-names2018.stdout" "$T/stdout"
 }
 

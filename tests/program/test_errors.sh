@@ -39,13 +39,14 @@ fi
 # The names gone from where the program stands.
 mkdir -p "$T/alone"
 cp microgpt "$T/alone/microgpt"
-what="the shipped names missing" fails 1 "$T/alone/*names.txt: No such file or directory" "$T/alone/microgpt"
+what="the shipped names missing"
+fails 1 "$T/alone/*names.txt: No such file or directory; to train on other documents: --data FILE" "$T/alone/microgpt"
 
 # What is not text, with the number of its line.
 utf8()
 {
     file utf8.txt "$3"
-    what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8" $B --data "$T/utf8.txt"
+    what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf8.txt"
 }
 utf8 "a lone byte" 1 '\377'
 utf8 "Latin-1, in the third line" 3 'anna\nemma\nzo\353\n'
@@ -71,9 +72,9 @@ file zero.txt 'anna\nem\000ma\n'
 fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
 what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt
 file utf16.txt '\377\376a\000n\000'
-fails 1 "$T/utf16.txt:1: not valid UTF-8" $B --data "$T/utf16.txt"
+fails 1 "$T/utf16.txt:1: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf16.txt"
 printf 'anna\n\377\n' | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
-want=1 pattern="standard input:2: not valid UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
+want=1 pattern="standard input:2: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
 for valid in '\364\217\277\277' '\355\237\277' '\356\200\200' '\360\220\200\200' '\340\240\200' '\302\200' '\177' '\001'; do
     file valid.txt "a$valid"
     same "valid UTF-8: $valid" "vocab size: 3" "$($B --data "$T/valid.txt" --steps 1 --samples 0 2>&1 | sed -n 2p)"
@@ -81,9 +82,11 @@ done
 
 # Numbers that are none.
 for option in steps seed n-layer n-embd n-head block-size samples; do
-    for value in '' 10x -1 1e3 1.5 ' 5' '5 ' +5 0x10 ten '１'; do
-        what="--$option '$value'" fails 2 "--$option $value: not a whole number" $B --$option "$value"
+    for value in '' 10x - -- -1x 1-1 1e3 1.5 ' 5' '5 ' +5 0x10 ten '１'; do
+        what="--$option '$value'" fails 2 "--$option $value: not a whole number" $B --$option="$value"
     done
+    fails 2 "--$option -1: out of range: [01] to *" $B --$option -1
+    fails 2 "--$option -99999999999999999999: out of range: *" $B --$option -99999999999999999999
     fails 2 "--$option 99999999999999999999: out of range: *" $B --$option 99999999999999999999
 done
 for option in lr beta1 beta2 init-std temperature; do
@@ -116,7 +119,15 @@ fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10 --n-head 4
 fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10
 fails 2 "--n-embd 16 is not a multiple of --n-head 3" $B --n-head 3
 fails 2 "--n-embd 2 is not a multiple of --n-head 4" $B --n-embd=2 --recipe lesson
-fails 1 "not enough memory: a model of *" $B --n-embd 1048576 --n-head 1
+fails 1 "not enough memory: a model of *, most of it for the layers: --n-embd, --n-layer" $B --n-embd 1048576 --n-head 1
+fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 65536 --n-head 1
+fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 512
+awk 'BEGIN { for (i = 65536; i < 1000000; i++)
+    printf "%c%c%c%c", 240 + int(i / 262144), 128 + int(i / 4096) % 64, 128 + int(i / 64) % 64, 128 + i % 64 }' >"$T/long.txt"
+fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --data "$T/long.txt" \
+    --block-size 100000 --batch 1000
+fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --batch 1048576 --n-layer 64
+fails 1 "not enough memory: *, most of it for the different characters: --n-embd" $B --data "$T/long.txt" --n-embd 16384
 fails 1 "not enough memory: a model of *" $B --n-embd 1048576 --n-head 1048576 --n-layer 1048576 --block-size 1048576
 fails 1 "not enough memory: a model of *" $B --n-embd 65536 --n-head 1 --n-layer 1000
 case "$CFLAGS $LDFLAGS $MICROGPT_WRAPPER" in
@@ -127,7 +138,7 @@ case "$CFLAGS $LDFLAGS $MICROGPT_WRAPPER" in
 esac
 
 # Names of options, recipes, commands.
-fails 2 "--stepz: no such option; see microgpt train --help" $B --stepz 5
+fails 2 "--stepz: no such option; did you mean --steps? See microgpt train --help" $B --stepz 5
 fails 2 "--stepz: no such option; *" $B --stepz=5
 fails 2 "--steps5: no such option; *" $B --steps5
 fails 2 "--STEPS: no such option; *" $B --STEPS 5
@@ -149,10 +160,10 @@ fails 2 "--activation gelu: not one of relu|relu2" $B --activation gelu
 fails 2 "--schedule step: not one of linear|cosine" $B --schedule step
 fails 2 "nonsense: no such command; see microgpt --help" $B nonsense
 fails 2 ": no such command; see microgpt --help" $B ''
-fails 2 "names.txt: one argument too many; see microgpt train --help" $B train names.txt
+fails 2 "names.txt: one argument too many; to train on it: --data names.txt" $B train names.txt
 fails 2 "-: one argument too many; *" $B train -
 fails 2 "train: one argument too many; *" $B train train
-fails 2 "names.txt: one argument too many; *" $B --steps 3 names.txt
+fails 2 "names.txt: one argument too many; to train on it: --data names.txt" $B --steps 3 names.txt
 fails 2 "--steps: one argument too many; *" $B -- --steps
 fails 2 "--steps needs a value: N" $B --steps
 fails 2 "--data needs a value: FILE" $B --steps 3 --data
@@ -188,7 +199,7 @@ same "--lr 1e155: no names" 0 "$(grep -c 'sample' "$T/stdout")"
 stdout_may=
 
 # Standard output that takes nothing.
-for options in '' --help --version '-q --steps 1' '--samples 100000 --steps 1' '--recipe lesson --samples 0'; do
+for options in '' --help --version '-q --steps 1' '--samples 100000 --steps 1' '--recipe lesson --samples 0 -q'; do
     if [ -c /dev/full ]; then
         what="microgpt $options >/dev/full" fails 1 "standard output: No space left on device" \
             sh -c "./microgpt $options >/dev/full"

@@ -34,12 +34,12 @@ done
 # A line of five million characters is cut to the block, as any is.
 head -c 5000000 /dev/zero | tr '\0' 'x' >"$T/long"
 printf '\nanna\n' >>"$T/long"
-microgpt $SMALL --data "$T/long" >"$T/out" 2>&1
+microgpt $SMALL --data "$T/long" >"$T/out" 2>"$T/stderr"
 same 'a line of five million characters' "num docs: 2 vocab size: 4" "$(head -n 2 "$T/out" | tr '\n' ' ' | sed 's/ $//')"
 
 # Three million documents, in 27 megabytes.
 yes abcdefgh | head -n 3000000 >"$T/many"
-microgpt $SMALL --data "$T/many" >"$T/out" 2>&1
+microgpt $SMALL --data "$T/many" >"$T/out" 2>"$T/stderr"
 same 'three million documents' "num docs: 3000000 vocab size: 9" "$(head -n 2 "$T/out" | tr '\n' ' ' | sed 's/ $//')"
 rm -f "$T/many"
 

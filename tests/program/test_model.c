@@ -1,6 +1,6 @@
 /* The model: its parameters, gradients and losses against the figures in tests/reference, fused against atomic, and
  * against numerical derivatives; and that the memory reserved for a model is enough. */
-// also built with -DAUTOGRAD_PLAIN
+// also built with -DAUTOGRAD_PLAIN only with ALL=1
 // also built with -DAUTOGRAD_TILE=3 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
@@ -17,35 +17,37 @@ typedef struct {
     Random random;
 } Trial;
 
-static bool start_run(Trial *run, int recipe, bool atomic)
+static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
 {
     Error error = {0};
     Options o = recipes[recipe];
     o.data = "data/names.txt";
+    o.config.batch = batch;
     *run = (Trial){.o = o};
-    run->model = (Model){.n_layer = (size_t)o.n_layer, .n_embd = (size_t)o.n_embd, .n_head = (size_t)o.n_head,
-                         .head_dim = (size_t)(o.n_embd / o.n_head), .block_size = (size_t)o.block_size,
-                         .activation = o.activation};
-    random_seed(&run->random, o.seed);
-    if (!read_documents(&run->o, "", &run->all, &error)) {
+    random_seed(&run->random, o.config.seed);
+    if (!load_documents(&run->o, "", &run->all, &error)) {
         check(false, "the shipped names: expected to read them, saw: %s", error.text);
         return false;
     }
     shuffle(&run->all, &run->random);
-    bool ok = tokenize(&run->all, &run->tokenizer);
-    run->model.vocab_size = run->tokenizer.vocab_size;
-    ok = ok && new_model(&run->model, run->all.longest, atomic, &error);
+    bool ok = new_tokenizer(&run->tokenizer, &error);
+    if (ok) {
+        find_characters(&run->tokenizer, &run->all);
+        run->model = sized_model(&o.config, run->tokenizer.vocab_size);
+        ok = encode_first(&run->all, run->all.n, &run->tokenizer, o.data, &error) &&
+             new_model(&run->model, run->all.longest, batch, atomic, &error);
+    }
     if (!ok) {
         check(false, "a model: expected memory for it, saw: %s", error.text);
         return false;
     }
-    init_parameters(&run->model, &run->random, o.init_std, recipe == RECIPE_LESSON);
+    init_parameters(&run->model, &run->random, &o.config);
     return true;
 }
 
 static void end_trial(Trial *run)
 {
-    free(run->tokenizer.uchars);
+    free_tokenizer(&run->tokenizer);
     free(run->all.docs);
     free(run->all.text);
     free_model(&run->model);
@@ -56,17 +58,15 @@ static double forward_backward(Trial *run, uint64_t step)
 {
     Model *model = &run->model;
     tape_drop(&model->tape);
-    size_t n = take_document(model, &run->tokenizer, run->all.docs[step % run->all.n]);
-    double *loss = document_loss(model, model->tokens, n);
+    size_t n = take_document(model, &run->all.docs[step % run->all.n]);
+    double *loss = document_loss(model, n);
     backward(&model->tape, loss);
     return *loss;
 }
 
 static void update(Trial *run, uint64_t step)
 {
-    Model *model = &run->model;
-    adam(model->params, grad(&model->tape, model->params), model->m, model->v, model->num_params, step,
-         learning_rate(&run->o, step), run->o.beta1, run->o.beta2, EPS_ADAM);
+    adam(&run->model, learning_rate(&run->o.config, step), run->o.config.beta1, run->o.config.beta2);
 }
 
 // Compares n numbers with the file of one recipe.
@@ -90,19 +90,19 @@ static void compare(const char *recipe, const char *kind, const double *seen, si
 static void test_reference(int recipe, const char *name)
 {
     Trial run;
-    if (!start_run(&run, recipe, false)) {
+    if (!start_run(&run, recipe, 1, false)) {
         return;
     }
     compare(name, "params-step0", run.model.params, run.model.num_params, 0);
-    double *losses = calloc(run.o.steps, sizeof *losses);
-    for (uint64_t step = 0; losses && step < run.o.steps; step++) {
+    double *losses = calloc(run.o.config.steps, sizeof *losses);
+    for (uint64_t step = 0; losses && step < run.o.config.steps; step++) {
         losses[step] = forward_backward(&run, step);
         if (step == 0) {
             compare(name, "grads-step1", grad(&run.model.tape, run.model.params), run.model.num_params, 1e-12);
         }
         update(&run, step);
     }
-    compare(name, "losses", losses, run.o.steps, 1e-12);
+    compare(name, "losses", losses, run.o.config.steps, 1e-12);
     free(losses);
     end_trial(&run);
 }
@@ -110,33 +110,33 @@ static void test_reference(int recipe, const char *name)
 // The whole model fused and atomic, side by side: every gradient of the first step, and every loss.
 static void test_both_ways(int recipe, const char *name)
 {
-    Trial fused, atomic;
+    Trial whole, atomic;
     char what[100], text[128] = "";
-    if (!start_run(&fused, recipe, false) || !start_run(&atomic, recipe, true)) {
+    if (!start_run(&whole, recipe, 1, false) || !start_run(&atomic, recipe, 1, true)) {
         return;
     }
     bool ok = true;
-    uint64_t steps = all_of_it() ? fused.o.steps : 50;
+    uint64_t steps = all_of_it() ? whole.o.config.steps : 50;
     for (uint64_t step = 0; ok && step < steps; step++) {
-        double a = forward_backward(&fused, step), b = forward_backward(&atomic, step);
+        double a = forward_backward(&whole, step), b = forward_backward(&atomic, step);
         if (step == 0) {
             snprintf(what, sizeof what, "%s, fused and atomic: gradients of step 1", name);
             check_all_near(what, grad(&atomic.model.tape, atomic.model.params),
-                           grad(&fused.model.tape, fused.model.params), fused.model.num_params, 1e-12);
-            check(atomic.model.tape.n_lines > 20 * fused.model.tape.n_lines, "%s, atomic: a line for each + and *: %zu "
-                  "lines, fused %zu", name, atomic.model.tape.n_lines, fused.model.tape.n_lines);
+                           grad(&whole.model.tape, whole.model.params), whole.model.num_params, 1e-12);
+            check(atomic.model.tape.n_lines > 20 * whole.model.tape.n_lines, "%s, atomic: a line for each + and *: %zu "
+                  "lines, fused %zu", name, atomic.model.tape.n_lines, whole.model.tape.n_lines);
         }
         ok = all_near(&b, &a, 1, 1e-12, text, sizeof text);
         if (!ok) {
             check(false, "%s, fused and atomic: loss of step %llu %s", name, (unsigned long long)step + 1, text);
         }
-        update(&fused, step);
+        update(&whole, step);
         update(&atomic, step);
     }
     if (ok) {
         check(true, "%s, fused and atomic: the losses of %llu steps", name, (unsigned long long)steps);
     }
-    end_trial(&fused);
+    end_trial(&whole);
     end_trial(&atomic);
 }
 
@@ -144,18 +144,18 @@ static void test_both_ways(int recipe, const char *name)
  * Models of other sizes, on documents of random tokens.
  */
 static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
-                        int activation, size_t longest, bool atomic)
+                        int activation, size_t longest, uint64_t batch, bool atomic)
 {
     Error error = {0};
     *run = (Trial){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
                            .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
                  .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
     random_seed(&run->random, 11);
-    if (!new_model(&run->model, longest, atomic, &error)) {
+    if (!new_model(&run->model, longest, batch, atomic, &error)) {
         check(false, "a small model: expected memory for it, saw: %s", error.text);
         return false;
     }
-    init_parameters(&run->model, &run->random, 0.4, false);
+    init_parameters(&run->model, &run->random, &(Config){.init_std = 0.4});
     return true;
 }
 
@@ -166,7 +166,7 @@ static size_t any_document(Trial *run, size_t length)
     for (size_t i = 0; i < length && tokens; i++) {
         tokens[i] = (uint32_t)random_below(&run->random, run->model.vocab_size) % (uint32_t)run->tokenizer.BOS;
     }
-    size_t n = take_document(&run->model, &run->tokenizer, (Document){tokens, length, 1});
+    size_t n = take_document(&run->model, &(Document){tokens, length, 1});
     free(tokens);
     return n;
 }
@@ -174,10 +174,9 @@ static size_t any_document(Trial *run, size_t length)
 static double loss_at(Trial *run, size_t n)
 {
     tape_drop(&run->model.tape);
-    run->model.tape.recording = false;
-    double loss = *document_loss(&run->model, run->model.tokens, n);
-    run->model.tape.recording = true;
-    return loss;
+    double *loss = document_loss(&run->model, n);
+    tape_compute(&run->model.tape);
+    return *loss;
 }
 
 // The derivative by a parameter as differences of losses give it, to the fourth order.
@@ -198,12 +197,12 @@ static void test_numerically(size_t n_layer, size_t n_embd, size_t n_head, size_
     Trial run;
     char what[120];
     double expected[16], seen[16];
-    if (!small_model(&run, n_layer, n_embd, n_head, 9, vocab_size, activation, 7, false)) {
+    if (!small_model(&run, n_layer, n_embd, n_head, 9, vocab_size, activation, 7, 1, false)) {
         return;
     }
     size_t n = any_document(&run, 7), wrong = 0;
     tape_drop(&run.model.tape);
-    backward(&run.model.tape, document_loss(&run.model, run.model.tokens, n));
+    backward(&run.model.tape, document_loss(&run.model, n));
     double *gradients = malloc(run.model.num_params * sizeof *gradients);
     if (gradients) {
         memcpy(gradients, grad(&run.model.tape, run.model.params), run.model.num_params * sizeof *gradients);
@@ -248,27 +247,38 @@ static void on_abort(int signal_number)
     _Exit(1);
 }
 
-// One step on the longest document and one sample, in the memory that was reserved.
+// A step on documents as long as the longest and one sample, in the memory that was reserved.
 static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size, size_t longest,
-                   bool atomic, double *loss)
+                   uint64_t batch, bool atomic, double *loss)
 {
     Trial run;
-    snprintf(at_work, sizeof at_work, "%s, %zu layers of %zu in %zu heads, block %zu, %zu tokens, documents of %zu",
-             atomic ? "atomic" : "fused", n_layer, n_embd, n_head, block_size, vocab_size, longest);
-    if (!small_model(&run, n_layer, n_embd, n_head, block_size, vocab_size, RELU2, longest, atomic)) {
+    snprintf(at_work, sizeof at_work, "%s, %zu layers of %zu in %zu heads, block %zu, %zu tokens, %d documents of %zu",
+             atomic ? "atomic" : "fused", n_layer, n_embd, n_head, block_size, vocab_size, (int)batch, longest);
+    if (!small_model(&run, n_layer, n_embd, n_head, block_size, vocab_size, RELU2, longest, batch, atomic)) {
         return 1;
     }
+    for (size_t i = 0; i < run.model.num_params; i++) {
+        run.model.params[i] *= 0.25;               // so that no loss is infinite
+    }
     Tape *tape = &run.model.tape;
-    size_t n = any_document(&run, longest);
-    double *result = document_loss(&run.model, run.model.tokens, n);
-    backward(tape, result);
-    *loss = *result;
+    uint32_t tokens[64] = {0};
+    Document docs[1] = {{tokens, longest, 1}};
+    for (size_t i = 0; i < longest; i++) {
+        tokens[i] = (uint32_t)random_below(&run.random, vocab_size - 1);
+    }
+    Config config = {.steps = 10, .batch = batch, .beta1 = 0.9, .beta2 = 0.9, .temperature = 1e3};
+    *loss = train_step(&run.model, &(Documents){.docs = docs, .n = 1}, &config, 0);
     double used = (double)tape->n_values / (double)tape->max_values;
-    tape_drop(tape);
-    new_cache(&run.model, block_size);
-    tape_mark(tape);
-    tape->recording = false;
-    sample(&run.model, &run.tokenizer, &run.random, 1e3, NULL, 0);
+    static Job job;
+    Work work = {.config = &config, .model = run.model, .rng = &run.random, .job = &job};
+    Error error = {0};
+    tape_drop(&work.model.tape);
+    new_cache(&work.model, block_size);
+    tape_mark(&work.model.tape);
+    size_t length = 0;
+    if (!sample(&work, &length, &error)) {
+        check(false, "%s: expected a sample, saw: %s", at_work, error.text);
+    }
     end_trial(&run);
     return used;
 }
@@ -287,11 +297,11 @@ static void test_room(void)
                 size_t vocab = longest == 3 ? 300 : 2 + b;
                 double losses[2] = {0, 0};
                 for (int atomic = 0; atomic < 2; atomic++, n++) {
-                    double used = fits(sizes[s][0], sizes[s][1], sizes[s][2], blocks[b], vocab, longest, atomic,
+                    double used = fits(sizes[s][0], sizes[s][1], sizes[s][2], blocks[b], vocab, longest, 1 + b % 3, atomic,
                                        &losses[atomic]);
                     fullest = used > fullest ? used : fullest;
                 }
-                apart += !(distance(losses[0], losses[1]) <= 1e-12);
+                apart += !(distance(losses[0], losses[1]) <= 1e-12 && isfinite(losses[0]));
             }
         }
     }
@@ -310,11 +320,78 @@ static void test_no_room(void)
         run = (Trial){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
                               .block_size = sizes[i][3], .vocab_size = 27}};
         error = (Error){0};
-        bool ok = new_model(&run.model, 1000, i == 1, &error);
+        bool ok = new_model(&run.model, 1000, 1, i == 1, &error);
         check(!ok && error.status == FAILED && strstr(error.text, "not enough memory"),
               "a model of %zu layers of %zu: \"%s\"", sizes[i][0], sizes[i][1], error.text);
         free_model(&run.model);
     }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Batches: the loss and the gradients of several documents in one step are the means of theirs, one by one.
+ */
+static void test_batch(uint64_t batch, bool atomic)
+{
+    Trial run;
+    char what[100];
+    if (!start_run(&run, RECIPE_MICROGPT, batch, atomic)) {
+        return;
+    }
+    Model *model = &run.model;
+    double *expected = calloc(model->num_params, sizeof *expected), *g = grad(&model->tape, model->params), loss = 0;
+    size_t lengths = 0;
+    for (uint64_t i = 0; expected && i < batch; i++) {
+        memset(g, 0, model->num_params * sizeof *g);
+        loss += forward_backward(&run, 2 * batch + i) / (double)batch;
+        lengths += run.all.docs[2 * batch + i].length != run.all.docs[2 * batch].length;
+        for (size_t k = 0; k < model->num_params; k++) {
+            expected[k] += g[k] / (double)batch;
+        }
+    }
+    check(lengths > 0, "a batch of %d: documents of different lengths", (int)batch);
+
+    // Adam's first step without memory of its own keeps the gradient in its mean.
+    memset(g, 0, model->num_params * sizeof *g);
+    Config config = run.o.config;
+    config.beta1 = 0;
+    double seen = train_step(model, &run.all, &config, 2);
+    snprintf(what, sizeof what, "a batch of %d, %s: the mean of the losses", (int)batch, atomic ? "atomic" : "fused");
+    check_near(what, loss, seen, 1e-12);
+    snprintf(what, sizeof what, "a batch of %d, %s: the means of the gradients", (int)batch, atomic ? "atomic" : "fused");
+    if (expected) {
+        check_all_near(what, expected, model->m, model->num_params, 1e-12);
+    }
+#ifdef __OPTIMIZE__
+    size_t lanes = 0;
+    for (uint64_t i = 0; i < batch; i++) {
+        size_t n = run.all.docs[2 * batch + i].length + 1;
+        lanes += n < model->block_size ? n : model->block_size;
+    }
+    check_size("its positions that were taken together", atomic ? 0 : lanes, model->tape.n_lanes);
+#endif
+    free(expected);
+    end_trial(&run);
+}
+
+// Where there are fewer documents than a batch takes, they come again; what is held out never comes.
+static void test_holdout(void)
+{
+    Trial runs[2];
+    double losses[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++) {
+        if (!start_run(&runs[i], RECIPE_MICROGPT, 7, false)) {
+            return;
+        }
+        Documents few = {.docs = runs[i].all.docs, .n = i ? 3 : 100};
+        Config config = runs[i].o.config;
+        config.holdout = i ? 0 : 97;
+        for (uint64_t step = 0; step < 5; step++) {
+            losses[i] = train_step(&runs[i].model, &few, &config, step);
+        }
+    }
+    check_same_bits("three documents, and a hundred of which 97 are held out: the same losses", &losses[1], &losses[0], 1);
+    end_trial(&runs[0]);
+    end_trial(&runs[1]);
 }
 
 int main(void)
@@ -330,6 +407,11 @@ int main(void)
     test_numerically(2, 7, 1, 40, RELU2);
     test_numerically(3, 1, 1, 3, RELU2);
     test_numerically(2, 21, 3, 300, RELU);
+    for (uint64_t batch = 2; batch <= 5; batch++) {
+        test_batch(batch, false);
+    }
+    test_batch(3, true);
+    test_holdout();
     test_room();
     test_no_room();
     return finish();

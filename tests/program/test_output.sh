@@ -6,7 +6,9 @@ short='--steps 5 --samples 3'
 # The whole main job.
 prints "microgpt" $R/microgpt-names2018.stdout
 prints "microgpt train" $R/microgpt-names2018.stdout train
+notes_may=yes
 prints "microgpt --recipe lesson" $R/lesson-names2018.stdout --recipe lesson
+notes_may=
 make -s run >"$T/run" 2>"$T/run.err"
 same_file "make run" $R/microgpt-names2018.stdout "$T/run"
 same "make run: standard error" "" "$(cat "$T/run.err")"
@@ -25,8 +27,22 @@ prints "--qui, a beginning" "$T/quiet" --qui
 grep -v '^step' $R/lesson-names2018.stdout >"$T/quiet-lesson"
 prints "-q --recipe lesson" "$T/quiet-lesson" -q --recipe lesson
 
+# The log among it, in order.
+microgpt --log "$T/log.csv" >"$T/stdout"
+microgpt --log /dev/stdout | tr '\r' '\n' | grep '^[0-9]*,\|^step,' >"$T/rows"
+same_file "--log /dev/stdout: all rows, in a pipe" "$T/log.csv" "$T/rows"
+microgpt --log /dev/stdout >"$T/rows"
+tr '\r' '\n' <"$T/rows" | grep '^[0-9]*,\|^step,' >"$T/saw"
+same_file "in a file" "$T/log.csv" "$T/saw"
+tr '\r' '\n' <"$T/rows" | grep -v '^[0-9]*,\|^step,' >"$T/saw"
+tr '\r' '\n' <$R/microgpt-names2018.stdout >"$T/want"
+same "and what is printed anyway" "$(grep -v '^$' "$T/want")" "$(grep -v '^$' "$T/saw")"
+microgpt -q --samples 0 --log /dev/stdout | sed 1,3d >"$T/saw"
+same_file "with -q and without samples: a log, after three lines" "$T/log.csv" "$T/saw"
+
 # Options in any order and form. Each of these lines is the same run.
-microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>&1
+notes_may=yes
+microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>"$T/stderr"
 prints "the recipe last" "$T/expected" --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --recipe lesson
 prints "the recipe in the middle" "$T/expected" --lr 0.02 --steps 5 --recipe lesson --temperature 0.9 --samples 3
 prints "--name=value" "$T/expected" --steps=5 --recipe=lesson --samples=3 --lr=0.02 --temperature=0.9
@@ -38,6 +54,7 @@ prints "the defaults of the lesson, spelled out" "$T/expected" --steps 5 --sampl
     --recipe lesson --block-size 8 --init-std 0.02 --activation relu2 --beta1 0.9 --beta2 0.95 --schedule cosine \
     --n-layer 1 --n-embd 16 --n-head 4 --seed 42 --data data/names.txt
 prints "numbers in other forms" "$T/expected" --recipe lesson --steps 0005 --samples 03 --lr +20E-3 --temperature 9e-1
+notes_may=
 # shellcheck disable=SC2086
 microgpt $short >"$T/expected" 2>&1
 prints "the defaults of microgpt, spelled out" "$T/expected" $short --recipe microgpt --block-size 16 --init-std 0.08 \
@@ -81,14 +98,29 @@ in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 # Installed, and gone again.
 D="$T/dest dir"
 check "make install" make -s install DESTDIR="$D" PREFIX=/opt/my
-same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/names.txt" \
+same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/folders \
+/opt/my/share/microgpt/names.txt /opt/my/share/microgpt/page.html" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
 mv "$D" "$T/moved"
 in_folder "installed" / "$T/moved/opt/my/bin/microgpt"
 mv "$T/moved" "$D"
 check "make uninstall" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
-same "what make uninstall leaves" "" "$(find "$D" -type f)"
+same "what make uninstall leaves" "" "$(find "$D" 2>/dev/null)"
 check "make uninstall, a second time" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+
+# Without /proc, and started by its bare name, it is where the Makefile says. Folders that were there before stay there.
+P=$T/prefix
+mkdir -p "$T/source" "$P/bin" "$P/share/man"
+cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$T/source"
+printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"
+for i in 1 2; do
+    check "make install without /proc, $i" make -s -C "$T/source" install PREFIX="$P" CC="$CC" LDFLAGS="$LDFLAGS" \
+        CFLAGS="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
+done
+in_folder "without /proc, by its bare name" / env PATH="$P/bin:$PATH" microgpt
+in_folder "without /proc, by its path" / "$P/bin/microgpt"
+check "make uninstall" make -s -C "$T/source" uninstall PREFIX="$P"
+same "the folders that were there are left" ". ./bin ./share ./share/man" "$(cd "$P" && find . | sort | paste -s -d ' ' -)"
 
 # Help and version.
 for command in '' train; do

@@ -91,19 +91,20 @@ static void test_folder(void)
 // A run of a small model of one layer, before its first step.
 static Options o;
 static uint32_t letters[] = {'a', 'b'};
-static Tokenizer tokenizer = {letters, 2, 3};
+static Tokenizer tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3};
 static Random random_numbers;
 static Run run;
 
 static bool start(Model *model, Error *error)
 {
     o = recipes[RECIPE_MICROGPT];
-    o.n_embd = 4;
-    *model = sized_model(&o, 3);
+    o.config.n_embd = 4;
+    o.config.init_std = 1;
+    *model = sized_model(&o.config, 3);
     random_seed(&random_numbers, 1);
-    bool ok = new_model(model, 2, false, error);
+    bool ok = new_model(model, 2, 1, false, error);
     if (ok) {
-        init_parameters(model, &random_numbers, 1, false);
+        init_parameters(model, &random_numbers, &o.config);
     }
     run = (Run){.o = &o, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
     return ok;

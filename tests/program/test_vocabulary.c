@@ -17,7 +17,11 @@ int main(void)
             n += encode_utf8(code, (char *)text + n);
         }
     }
-    bool ok = text && split_documents(text, n, &all, &error, "all characters") && tokenize(&all, &tokenizer);
+    bool ok = text && split_documents(text, n, &all, &error, "all characters") && new_tokenizer(&tokenizer, &error);
+    if (ok) {
+        find_characters(&tokenizer, &all);
+        ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
+    }
     check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ", error.text);
     check_size("each is in the vocabulary, and the mark beside", all.longest + 1, tokenizer.vocab_size);
     check(tokenizer.vocab_size > 1112000, "the vocabulary has %zu tokens: expected more than 1112000",
@@ -27,7 +31,7 @@ int main(void)
         in_order += tokenizer.uchars[i - 1] < tokenizer.uchars[i];
     }
     check_size("in the order of code points", tokenizer.BOS, in_order);
-    free(tokenizer.uchars);
+    free_tokenizer(&tokenizer);
     free(all.docs);
     free(all.text);
     free(text);
