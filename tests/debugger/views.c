@@ -260,7 +260,9 @@ static void note_operation(const Tape *tape, const char *operation, Note noted)
     }
     if (!inside && (notes.n == 0 || notes_are_old(tape))) {
         notes.n = 0;
-        *first_gradient(tape) = NO_GRADIENT;
+        if (tape->first_value > 0) {       // the parameters are before the mark
+            *first_gradient(tape) = NO_GRADIENT;
+        }
     }
     if (notes.n == notes.room) {
         notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
