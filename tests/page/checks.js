@@ -269,7 +269,7 @@ function check_peace()
 }
 
 // How long it takes, in real time. Others may be at work on this machine, so a chain of multiplications that takes
-// 15 ms on an idle one is timed beside it, and the time is counted as if it had taken that.
+// 10 ms on an idle one is timed beside it, and the time is counted as if it had taken that.
 function on_an_idle_machine(milliseconds)
 {
     const start = performance.now();
@@ -277,7 +277,7 @@ function on_an_idle_machine(milliseconds)
     for (let i = 0; i < 5e6; i++) {
         x = x * 0.9999999 + 1e-9;
     }
-    return milliseconds / Math.max(1, (performance.now() - start) / 15 * (x > 0));
+    return milliseconds / Math.max(1, (performance.now() - start) / 10 * (x > 0));
 }
 
 function check_speed(drawn)
