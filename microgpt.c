@@ -2156,28 +2156,23 @@ static void free_target(Target *target)
     free(target->part);
 }
 
-// Opens the file beside the final one, under a name that is not longer than names can be. -1: it cannot be.
+// Opens the file beside the final one, whose name may be as long as names can be: what is added takes the place of
+// whole characters at its end. -1: it cannot be.
 static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
-    size_t length = strlen(base) < 200 ? strlen(base) : 200;
-    while (length < strlen(base) && ((unsigned char)base[length] & 0xc0) == 0x80) {
-        length--;                                  // a whole character
+    size_t length = strlen(base), used = length < 200 ? length : 200;
+    while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) {
+        used--;
     }
-    int fd = -1;
-    for (unsigned i = 0; fd < 0 && i < 100; i++) {
-        sprintf(target->part, "%.*s.%ld-%u.part", (int)(base - target->path + (ptrdiff_t)length), target->path,
-                (long)getpid(), i);
-        hold_signals(true);
+    int fd = -1, most = (int)(base - target->path) + (int)used;
+    hold_signals(true);
+    for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
+        sprintf(target->part, "%.*s.%ld-%u.part", most, target->path, (long)getpid(), i);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
-        unfinished = fd >= 0 ? target->part : NULL;
-        int reason = errno;
-        hold_signals(false);
-        errno = reason;
-        if (fd < 0 && errno != EEXIST) {
-            break;
-        }
     }
+    unfinished = fd >= 0 ? target->part : NULL;
+    hold_signals(false);                           // which leaves errno alone
     return fd;
 }
 
@@ -2255,11 +2250,19 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
     putc('"', out);
 }
 
-// The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
-// numbers begin at a multiple of eight.
-static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer, uint64_t hash)
+// The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
+// Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
+static char *new_header(const Target *target, const Options *options_of_run, uint64_t step, const Model *model,
+                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
 {
-    char checksum[CHECKSUM_SIZE];
+    Options snapshot = *options_of_run, *o = &snapshot;
+    char *header = NULL, checksum[CHECKSUM_SIZE];
+    FILE *out = open_memstream(&header, length);
+    if (!out) {
+        no_memory(error);
+        return NULL;
+    }
+    o->step = step;
     checksum_text(hash, checksum);
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"%s\"", checksum);
     for (size_t i = 0; i < N_OPTIONS; i++) {
@@ -2287,26 +2290,14 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, ",\"train.random\":{\"dtype\":\"F64\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}", N_RANDOM, at,
             at + 8 * N_RANDOM);
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
-}
-
-// The header in memory of the caller's. NULL: it cannot be.
-static char *new_header(const Target *target, const Options *o, uint64_t step, const Model *model,
-                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
-{
-    Options snapshot = *o;
-    snapshot.step = step;
-    char *header = NULL;
-    FILE *text = open_memstream(&header, length);
-    bool ok = text != NULL;
-    if (ok) {
-        write_header(text, &snapshot, model, tokenizer, hash);
-        ok = !ferror(text);
-        ok = fclose(text) == 0 && ok;
+    bool ok = !ferror(out);
+    ok = (fclose(out) == 0 && ok) || no_memory(error);
+    if (ok && *length > MAX_HEADER) {
+        ok = fail(error, FAILED, "%s: too many layers for a model file", target->name);
     }
-    if (ok && *length <= MAX_HEADER) {
+    if (ok) {
         return header;
     }
-    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     free(header);
     return NULL;
 }
@@ -2778,41 +2769,41 @@ static bool same_file(const char *a, const char *b)
     return b && stat(b, &info) == 0 && is_file(a, &info);
 }
 
-static bool two_things(const char *name, Error *error)
+// The name of a file that would be two things at once, or NULL.
+static const char *two_things(const Options *o)
 {
-    return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", name);
+    return is_file(o->save, &data_file) || same_file(o->save, o->log) ? o->save
+           : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
+}
+
+// Whether the model can be saved, as far as that can be known.
+static bool find_room(Run *run, Error *error)
+{
+    size_t length;
+    char *header = NULL;
+    bool ok = find_target(&run->target, run->o->save, error) &&
+              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length,
+                                   error));
+    free(header);
+    return ok;
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
+    const char *twice = two_things(o);
     set_up_progress(run);
-    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) {
-        return two_things(o->save, error);
-    }
-    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) {
-        return two_things(o->log, error);
-    }
-    if (o->save) {
-        size_t length;
-        char *header = NULL;
-        bool ok = find_target(&run->target, o->save, error) &&
-                  (header = new_header(&run->target, o, o->config.steps, run->model, run->tokenizer, 0, &length, error));
-        free(header);
-        if (!ok) {
-            return false;
-        }
-    }
-    if (o->log && !open_log(run, error)) {
+    if (!twice && ((o->save && !find_room(run, error)) || (o->log && !open_log(run, error)))) {
         return false;
     }
-    if (same_file(o->save, o->log)) {                    // neither of them was there before
+    if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
         unlink(run->target.path);
-        return two_things(o->save, error);
+        twice = o->save;
     }
     running = 1;
-    return true;
+    return !twice || fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume",
+                          twice);
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.

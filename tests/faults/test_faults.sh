@@ -30,7 +30,7 @@ export ASAN_OPTIONS UBSAN_OPTIONS
 mkdir "$T/data"
 cp data/names.txt data/page.html "$T/data/"           # where the program looks for what it comes with
 printf 'anna\nbob\n\nc\303\251line\ndora\n' >"$T/names.txt"
-SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
+SIZES='--n-embd 4 --n-head 2 --block-size 7 --steps 3'
 
 # scenario NAME: the command line of one run of the program, in $W, where nothing else is.
 W=$T/work
@@ -47,7 +47,7 @@ scenario()
     new) set -- --data "$T/names.txt" $SIZES --samples 0 --save "$W/new" ;;
     # The buffer of the file is full within the header; within the parameters, Adam's memory, and the last tensor.
     layers) set -- --data "$T/names.txt" --n-layer 50 --n-embd 1 --n-head 1 --steps 1 --samples 0 --save "$W/new" ;;
-    large) set -- --data "$T/names.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
+    large) set -- -q --data "$T/names.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;

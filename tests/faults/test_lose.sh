@@ -198,7 +198,7 @@ done
 mkdir "$D/twice"
 n=50
 [ -z "$ALL" ] || n=1000
-"$LOSE" twice $n "$D/twice" "$M" -q --n-embd 32 --steps 25 --samples 200 --save "$D/twice/m" --save-every 1 ||
+"$LOSE" twice $n "$D/twice" "$M" -q --n-embd 32 --steps 8 --samples 100 --save "$D/twice/m" --save-every 1 ||
     failures=$((failures + 1))
 
 # --- 9. Little stack
