@@ -1056,7 +1056,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Memory: all of it is taken before the first step. How much that is, is counted: what the model does at the last
- * position, where it does most, is written once on a tape that only counts. So gpt() can change without a word here.
+ * position, where it does most, is written once on a tape that only counts. So gpt() and document_loss() can change
+ * without a word here.
  */
 static void free_model(Model *model)
 {
@@ -1125,16 +1126,29 @@ typedef struct {
     double values, lines, cache;
 } PositionCost;
 
+enum { SPARE = 16 };
+
 static PositionCost count_position(Model *model, size_t positions)
 {
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, spare = 16;
+    size_t vocab_size = model->vocab_size;
     tape_drop(tape);
     new_cache(model, positions);
     size_t before = tape->n_values, cache = before - tape->first_value;
     softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
-    return (PositionCost){.values = (double)(tape->n_values - before + spare), .cache = (double)(cache + spare),
-                          .lines = (double)(tape->n_lines + spare)};
+    return (PositionCost){.values = (double)(tape->n_values - before + SPARE), .cache = (double)(cache + SPARE),
+                          .lines = (double)(tape->n_lines + SPARE)};
+}
+
+// What the loss takes beyond that: all of a document of one position, less the model at this position.
+static PositionCost count_loss(Model *model)
+{
+    Tape *tape = &model->tape;
+    PositionCost first = count_position(model, 1);
+    tape_drop(tape);
+    document_loss(model, 1);
+    double values = (double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE);
+    return (PositionCost){.values = fmax(values, 0), .lines = fmax((double)tape->n_lines - (first.lines - SPARE), 0)};
 }
 
 // Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
@@ -1158,6 +1172,9 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     }
     place_parameters(model, atomic);
     PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
+    PositionCost loss = count_loss(model);
+    step.values += loss.values;
+    step.lines += loss.lines;
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
     double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
     double values = params + fmax(training, inference);

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The guided walk, with and without a terminal, and after straying from it; how many steps it is from a line of gpt() to
 # the arithmetic; and the way back.
+# this file only with ALL=1
+# needs microgpt-debug
 . tests/debugger/helpers.sh
 
 if [ ! "$have_gdb" ]; then

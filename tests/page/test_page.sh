@@ -1,5 +1,6 @@
 # `microgpt page`: what it says on a command line, and the page itself, opened from a file in a browser without a window
 # and compared with the program. checks.js does the comparing, within the page.
+# this file only with ALL=1
 . tests/lib.sh
 
 # model NAME OPTION...: trains $T/NAME.safetensors.
