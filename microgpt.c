@@ -1939,13 +1939,7 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
 // The hash FNV-1a of bytes, after those whose hash is given.
 #define FNV_START 14695981039346656037u
 #define FNV_PRIME 1099511628211u
-
-enum { CHECKSUM_SIZE = 32 };
-
-static void checksum_text(uint64_t hash, char text[CHECKSUM_SIZE])
-{
-    snprintf(text, CHECKSUM_SIZE, "fnv1a64:%016llx", (unsigned long long)hash);
-}
+#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata
 
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 {
@@ -1959,7 +1953,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 static bool read_data(int file, Header *header, Error *error)
 {
     static unsigned char bytes[1 << 14];
-    char checksum[CHECKSUM_SIZE];
+    char checksum[32];
     const char *expected = find_metadata(header, "checksum");
     uint64_t hash = FNV_START;
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
@@ -1987,7 +1981,7 @@ static bool read_data(int file, Header *header, Error *error)
             done += t->to ? 0 : n;
         }
     }
-    checksum_text(hash, checksum);
+    snprintf(checksum, sizeof checksum, CHECKSUM, hash);
     if (expected && strcmp(expected, checksum) != 0) {
         return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
                     "remove checksum from the metadata", header->path);
@@ -2273,15 +2267,14 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
                         const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
 {
     Options snapshot = *options_of_run, *o = &snapshot;
-    char *header = NULL, checksum[CHECKSUM_SIZE];
+    char *header = NULL;
     FILE *out = open_memstream(&header, length);
     if (!out) {
         no_memory(error);
         return NULL;
     }
     o->step = step;
-    checksum_text(hash, checksum);
-    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"%s\"", checksum);
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if (options[i].stored) {
             char key[64], value[64];
@@ -2308,14 +2301,12 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
             at + 8 * N_RANDOM);
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
     bool ok = !ferror(out);
-    ok = (fclose(out) == 0 && ok) || no_memory(error);
-    if (ok && *length > MAX_HEADER) {
-        ok = fail(error, FAILED, "%s: too many layers for a model file", target->name);
-    }
-    if (ok) {
+    ok = fclose(out) == 0 && ok;
+    if (ok && *length <= MAX_HEADER) {
         return header;
     }
     free(header);
+    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     return NULL;
 }
 
@@ -2378,9 +2369,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
     free(header);
     bool ok = flush(&out);
-    if (ok) {
-        take_mode(target, out.file);
-    }
+    take_mode(target, out.file);
     while (ok && fsync(out.file) < 0) {
         ok = errno == EINTR;
         out.error = ok ? 0 : errno;
@@ -2391,7 +2380,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
     hold_signals(true);
     bool renamed = ok && rename(target->part, target->path) == 0;
-    int reason = ok ? errno : out.error;
+    out.error = ok ? errno : out.error;
     if (!ok && out.file >= 0) {
         unlink(target->part);
     }
@@ -2405,11 +2394,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
         hold_signals(false);
     }
-    if (ok && !renamed) {
-        return fail(error, FAILED, "%s: not saved under this name: %s; the model is in %s", target->name,
-                    strerror(reason), target->part);
-    }
-    return ok || fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
+    return renamed || fail(error, FAILED, ok ? "%s: not saved under this name: %s; the model is in %s"
+                           : "%s: not saved: %s", target->name, strerror(out.error), target->part);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2721,8 +2707,7 @@ static bool save_run(Run *run, Error *error)
     if (run->log) {
         flush(run->log);
     }
-    return !run->target.path ||
-           save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
