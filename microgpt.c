@@ -1041,7 +1041,7 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     }
     if (file < 0) {
         return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
-                    o->data ? "" : "; to train on other documents: --data FILE");
+                    o->data ? "" : "; to use other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
@@ -3651,7 +3651,7 @@ static bool run_train(Job *job, Error *error)
         return false;
     }
     if (job->run.bar && job->o.config.samples) {
-        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+        fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
     return true;
