@@ -240,6 +240,29 @@ users VALUE: the operations that used a value, each with its local derivative an
 what it added to the value's gradient. VALUE is as in: help explain
 end
 
+define nudge
+  if $argc == 0
+    help nudge
+  end
+  if $argc == 1
+    if is_value_name("$arg0")
+      call show_nudge("$arg0", -1, -1)
+    else
+      call show_nudge_at($arg0)
+    end
+  end
+  if $argc == 2
+    call show_nudge("$arg0", $arg1, -1)
+  end
+  if $argc == 3
+    call show_nudge("$arg0", $arg1, $arg2)
+  end
+end
+document nudge
+nudge VALUE: the gradient of a value beside what the loss really does if the value is moved a little to
+both sides. To be asked where adam() begins. VALUE is as in: help explain
+end
+
 define look
   if $argc == 0
     help look
@@ -312,31 +335,38 @@ end
 # What follows needs gdb 10 or newer, and is last for that reason.
 #
 # What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
-pipe -d @ skip -rfu ^(note|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(note_operation|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(tape_.*|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 
 # What `step` goes through without a stop: what only passes on, from an operation to the arithmetic it stands for, and on
 # the way back from there.
+set $stepping = 0
+define hook-step
+  set $stepping = 1
+  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
+  set $way_back = $_shell_exitcode == 0
+end
 define passing
   pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|forward|lines_backward) '
   set $passing = $_shell_exitcode == 0
 end
-define hook-step
-  pipe -d @ info symbol $pc @ grep -Eq '_(forward|backward) '
-  set $way_back = $_shell_exitcode == 0
-end
-define hookpost-step
-  passing
-  if $passing
-    while $passing
-      if $way_back
-        pipe -d @ finish @ cat >/dev/null
-      else
-        pipe -d @ step @ cat >/dev/null
+define hook-stop
+  if $stepping && $_thread
+    set $stepping = 0
+    set $back = $way_back
+    passing
+    if $passing
+      while $passing
+        if $back
+          pipe -d @ finish @ cat >/dev/null
+        else
+          pipe -d @ step @ cat >/dev/null
+          set $stepping = 0
+        end
+        passing
       end
-      passing
+      frame
     end
-    frame
   end
 end

@@ -1,45 +1,9 @@
 #!/bin/sh
-# The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, the
-# guided walk, and the editor's files. The numbers are compared with those of the fast engine (figures.c).
-
-. tests/lib.sh
-unset MAKEFLAGS MFLAGS DEBUGINFOD_URLS
-
-# near WHAT EXPECTED SEEN: two lists of numbers, as long as each other and not empty, equal to within 1e-12.
-near()
-{
-    seen=$(printf '%s|%s\n' "$(echo $2)" "$(echo $3)" | awk -F'|' '{
-        n = split($1, a, " "); m = split($2, b, " ")
-        if (n == 0 || n != m) { print m " numbers instead of " n; exit }
-        for (i = 1; i <= n; i++) {
-            d = a[i] - b[i]
-            if (b[i] !~ /^[-+.0-9e]+$/ || d > 1e-12 || d < -1e-12) {
-                print "number " i ": " b[i] " instead of " a[i]
-                exit
-            }
-        }
-        print "equal" }')
-    if [ "$seen" = equal ]; then ok "$1"; else not_ok "$1" "the engine's numbers" "$seen"; fi
-}
-
-# has WHAT TEXT FILE: a line of the file has the text.
-has()
-{
-    if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "'$2'" "$(head -c 400 "$3" | tr '\n' '~')"; fi
-}
-
-figure() { awk -v key="$1" '$1 == key { print $2 }' "$T/figures"; }
-
-# What a session printed after `echo @NAME\n` and before the next of these.
-part() { awk -v name="@$1" '/^@/ { on = $0 == name; next } on' "$T/session"; }
-
-# The numbers of a table: of the rows that begin with an index, these columns.
-columns()
-{
-    awk -v list="$1" 'BEGIN { n = split(list, c, " ") } /^ +[0-9]+ / { for (i = 1; i <= n; i++) print $c[i] }'
-}
-
-rows() { sed -n "$1"p; }
+# The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, and the
+# editor's files. The numbers are compared with those of the fast engine (figures.c).
+# this file only with ALL=1
+# needs microgpt-debug
+. tests/debugger/helpers.sh
 
 # --- The build.
 
@@ -52,7 +16,6 @@ for compiler in gcc clang; do
         skip "the debug build has no warnings with $compiler" "no $compiler"
     fi
 done
-make -s CC="$CC" microgpt-debug || { not_ok "make microgpt-debug" "a program" "an error"; finish; }
 
 for arguments in '' '--recipe lesson --steps 40 --samples 4' '--n-layer 2 --n-embd 12 --n-head 3 --steps 20'; do
     ./microgpt $arguments >"$T/fast" 2>&1
@@ -87,27 +50,8 @@ same "launch.json starts the debug build" 2 \
 
 # --- gdb.
 
-if ! command -v gdb >/dev/null 2>&1; then
-    skip "twelve questions to gdb, and the tour" "no gdb"
-    have_gdb=
-elif ! gdb -nx -q -batch -ex 'break main' -ex run -ex 'print 6*7' ./microgpt-debug 2>&1 </dev/null |
-        grep -q '= 42'; then
-    skip "twelve questions to gdb, and the tour" "gdb cannot run a program here"
-    have_gdb=
-else
-    have_gdb=1
-fi
-
-# ask ARGUMENTS <COMMANDS: a gdb session into $T/session.
-ask()
-{
-    cat >"$T/commands"
-    gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
-}
-
-$CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c -lm ||
-    { not_ok "figures.c compiles" "a program" "an error"; finish; }
-"$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
+figures 1 16 4
+[ "$have_gdb" ] || skip "twelve questions to gdb" "no gdb that can run a program"
 
 if [ "$have_gdb" ]; then
     ask '' <<'EOF'
@@ -135,6 +79,10 @@ echo @top\n
 top5
 echo @logit\n
 explain logits 5
+echo @row\n
+row q
+echo @marked\n
+doc
 delete
 break adam
 continue
@@ -187,6 +135,13 @@ EOF
          "$(part logit | awk '$2 == "*" && $4 == "=" { print $3 }')"
     near "11. as the sum of their products" "$(figure logits:0:3 | rows 6)" \
          "$(part logit | awk '$2 == "*" && $4 == "=" { s += $5 } END { printf "%.17g", s }')"
+    near "row: a vector in few lines" "$(figure attn_wq:0:3)" "$(part row | sed -n 's/^ *\[ *[0-9]*\]//p')"
+    part marked >"$T/marked"
+    same "doc marks the position that gpt() is called for" 4 "$(awk '/<-/ { print $1 }' "$T/marked")"
+    part logit >"$T/logit"
+    has "what is of an earlier position says so" "(Position 4 has not come to logits yet. This is position 3.)" "$T/logit"
+    part attn >"$T/attn"
+    has "attn names its layer" "layer 0, head 0 at position 3 (l)" "$T/attn"
     near "12. how Adam moves a parameter" "$(figure param_before) $(figure param_after)" \
          "$(part moves | awk '$1 == "value" { print $3 }')"
     near "12. and has moved it: value, m and v" "$(figure param_after) $(figure m) $(figure v)" \
@@ -349,8 +304,31 @@ EOF
     has "the views work while sampling: head" "k_h   0 BOS" "$T/sampling"
     has "the views work while sampling: doc" "The sample so far" "$T/sampling"
 
+    # A gradient as it grows: the uses of a parameter, from the last to the first, and then Adam.
+    printf '%s\n' begin 'digits 17' 'watchgrad layer0.attn_wo 3 5' continue continue continue continue continue continue \
+        continue continue 'watchgrad nonsense 1 2' | ask ''
+    near "watchgrad: the sums so far end in the gradient" "$(figure grad)" \
+         "$(sed -n 's/.* and is now \(.*\)\.$/\1/p' "$T/session" | sed -n 7p)"
+    near "watchgrad: and so does the sum of what was added" "$(figure grad)" \
+         "$(sed -n 's/^  adds \([^,]*\),.*/\1/p' "$T/session" | awk '{ s += $1 } END { printf "%.17g", s }')"
+    same "watchgrad: each use with its line of the tape" "6 5 4 3 2 1 0" "$(echo $(sed -n \
+        's/^  line [0-9]*: layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]\), a part of x_wo\[3\].*/\1/p' "$T/session"))"
+    same "watchgrad: and with its line of the source" 7 "$(grep -c 'gb\[i\] += l->a\[i\] \* g\[i\]' "$T/session")"
+    has "watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
+    has "watchgrad: what is no parameter" "nonsense is no parameter. The matrices are wte wpe lm_head" "$T/session"
+
+    # No progress bar in the debugger's terminal.
+    if command -v script >/dev/null 2>&1 && script -qec true "$T/typed" </dev/null >/dev/null 2>&1; then
+        printf '%s\n' 'tbreak train_step if step == 100' continue kill quit |
+            TERM=xterm script -qec 'make -s debug' "$T/typed" >/dev/null 2>&1
+        has "make debug comes to step 100" "=100)" "$T/typed"
+        same "and draws no progress" 0 "$(grep -c '%\|█\|steps/s' "$T/typed")"
+    else
+        skip "no progress bar in the debugger" "no script(1)"
+    fi
+
     # More layers, other sizes, and the lesson's activation.
-    "$T/figures_of_the_engine" data/names.txt 2 12 3 >"$T/figures"
+    figures 2 12 3
     ask '--n-layer 2 --n-embd 12 --n-head 3' <<'EOF'
 begin
 tbreak adam
@@ -423,60 +401,14 @@ EOF
     printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x .gdbinit -ex begin ./microgpt-debug >"$T/session" 2>&1
     has "gdb -i=mi, as Emacs starts it" "The document: myliah" "$T/session"
 
-    # The walk, unattended and with a learner.
-    make -s tour >"$T/tour" 2>&1 </dev/null
-    same "make tour runs to its end" 0 $?
-    same "with all stops" "$(seq 18)" "$(sed -n 's/^==== \([0-9]*\) of 18 ====$/\1/p' "$T/tour")"
-    same "each with its line of the source" 18 "$(grep -A 2 '^==== ' "$T/tour" | grep -c '^[0-9][0-9]*.')"
-    "$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
-    last_loss=$(sed -n 's/^ *loss \([0-9.]*\)$/\1/p' "$T/tour" | tail -n 1)
-    near "its last loss is the engine's" "$(figure loss)" "$last_loss"
-    near "and the Python program's first" 3.487362926026387 "$last_loss"
-    has "its name is the program's first sample" "as gpt() has seen it: $(./microgpt | sed -n 's/^sample  1: //p')" \
-        "$T/tour"
-    same "no stop went wrong" 0 "$(grep -ci 'error\|undefined\|no symbol\|not being run\|none yet' "$T/tour")"
-    if command -v script >/dev/null 2>&1 && script -qec true "$T/typed" </dev/null >/dev/null 2>&1; then
-        printf '%s\n' '' 'print pos_id' 'info locals' go q |
-            TERM=dumb script -qec 'make -s tour' "$T/typed" >/dev/null 2>&1
-        tr -d '\r' <"$T/typed" >"$T/typed.txt"
-        same "with a terminal, Enter goes on and go goes back to the walk" "1 2 3" \
-             "$(echo $(sed -n 's/^==== \([0-9]*\) of 18 ====$/\1/p' "$T/typed.txt"))"
-        has "and a command leaves the walk" "head_dim = 4" "$T/typed.txt"
-    else
-        skip "the walk with a terminal" "no script(1)"
-    fi
-fi
-
-# --- What README.md shows is what there is.
-
-if [ -r README.md ] && grep -q '^## Step through it' README.md; then
-    awk '/^## / { on = $0 == "## Step through it" } on' README.md >"$T/readme"
-    grep '^| 1[23][0-9] |' "$T/readme" | sed 's/.*| `\(.*\)` |$/\1/' >"$T/lines"
-    same "README: the lesson's lines 123 to 133" "$(seq 123 133)" "$(sed -n 's/^| \(1[23][0-9]\) |.*/\1/p' "$T/readme")"
-    missing=$(while IFS= read -r line; do grep -qF -e "$line" microgpt.c || echo "$line"; done <"$T/lines")
-    same "README: and ours beside them are in microgpt.c" "" "$missing"
-    for name in doc vec around head cache attn lands top5 param moves explain users look tape layer digits views; do
-        has "README: the table has $name" "| \`$name" "$T/readme"
-    done
-    if [ "$have_gdb" ]; then
-        awk '/^==== / { on = 1 } /^```/ { on = 0 } on' "$T/readme" >"$T/shown"
-        missing=$(while IFS= read -r line; do grep -qxF -e "$line" "$T/tour" || echo "$line"; done <"$T/shown")
-        if [ -s "$T/shown" ]; then same "README: the walk looks as it is shown" "" "$missing"; else
-            not_ok "README: the walk looks as it is shown" "stops of the walk" "none"; fi
-    fi
-else
-    skip "README: what it shows of stepping" "no such section"
 fi
 
 # --- lldb.
 
-if ! command -v lldb >/dev/null 2>&1; then
-    skip "the commands in lldb" "no lldb"
-elif ! lldb --no-lldbinit -b -o 'breakpoint set -n main' -o run -o 'expression 6*7' ./microgpt-debug 2>&1 </dev/null |
-        grep -q '= 42'; then
-    skip "the commands in lldb" "lldb cannot run a program here"
+if [ ! "$have_lldb" ]; then
+    skip "the commands in lldb" "no lldb that can run a program"
 else
-    "$T/figures_of_the_engine" data/names.txt 1 16 4 >"$T/figures"
+    figures 1 16 4
     lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run \
         -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
         -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
@@ -511,6 +443,17 @@ else
     has "lldb: tape" "lines, from 4 positions" "$T/session"
     has "lldb: views" "  doc                    the document" "$T/session"
     has "lldb: finish goes back to train_step" "train_step(model=" "$T/session"
+
+    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' \
+        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o 'digits 17' \
+        -o 'watchgrad layer0.attn_wo 3 5' -o continue -o continue -o continue -o continue -o continue -o continue \
+        -o continue -o continue -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
+    near "lldb: watchgrad: the sums so far end in the gradient" "$(figure grad)" \
+         "$(sed -n 's/.* and is now \(.*\)\.$/\1/p' "$T/session" | sed -n 7p)"
+    has "lldb: watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
+    lldb --no-lldbinit -b -o 'breakpoint set -o true -n train_step' -o run -o 'print nonsense' ./microgpt-debug 2>&1 \
+        </dev/null | awk '/^\(lldb\) print nonsense/ { on = 1 } on' >"$T/session"
+    same "lldb: a mistyped name costs few lines" few "$(awk 'END { print NR < 8 ? "few" : NR }' "$T/session")"
 
     # As in the editor, and as make debug starts it.
     init=$(sed -n 's/.*"initCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$(pwd)|")

@@ -244,13 +244,26 @@ static bool notes_are_old(const Tape *tape)
     return last && (tape->n_lines < last->n_lines || tape->n_values < last->n_values);
 }
 
+// The gradient of the first value after the mark. backward() sets it to zero before anything else; until then it is left
+// from the step before, or has the number that says so.
+#define NO_GRADIENT 1e300
+static double *first_gradient(const Tape *tape)
+{
+    return grad(tape, tape->data + tape->first_value);
+}
+
 static void note_operation(const Tape *tape, const char *operation, Note noted)
 {
     bool inside = tape->counting;          // a part of an operation that has its note
     for (size_t i = 0; i < notes.n_open; i++) {
         inside = inside || strcmp(notes.open[i].operation, noted.function) == 0;
     }
-    notes.n = notes_are_old(tape) && !inside ? 0 : notes.n;
+    if (!inside && (notes.n == 0 || notes_are_old(tape))) {
+        notes.n = 0;
+        if (tape->first_value > 0) {       // the parameters are before the mark
+            *first_gradient(tape) = NO_GRADIENT;
+        }
+    }
     if (notes.n == notes.room) {
         notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
     }
@@ -600,18 +613,11 @@ static void heading(const char *text)
     print(" %*s", watched.digits + 6, text);
 }
 
-// Whether backward() has come by: only then does the chain rule hold at the last logarithm. What else may be in the
-// gradients is left from the step before.
+// Whether backward() has come by: it clears the mark that the first note has left.
 static bool gradients_known(void)
 {
     const Tape *tape = &watched.model->tape;
-    for (size_t i = tape->n_lines; i-- > tape->first_line && !sampling();) {
-        const Line *l = &tape->lines[i];
-        if (l->op == OP_LOG) {
-            return *grad(tape, l->a) != 0 && *grad(tape, l->a) == 1 / *l->a * *grad(tape, l->out);
-        }
-    }
-    return false;
+    return !sampling() && notes.n > 0 && !notes_are_old(tape) && *first_gradient(tape) != NO_GRADIENT;
 }
 
 // Whether Adam has come by after that, and cleared the gradients of all parameters.
@@ -681,6 +687,7 @@ void show_views(void)
         {"watchgrad NAME ROW COL", "stop whenever its gradient changes, with the reason"},
         {"explain VALUE", "what made a value, from what, and who used it"},
         {"users VALUE", "who used a value, with local derivatives"},
+        {"nudge VALUE", "its gradient, and what the loss does if it is moved"},
         {"look EXPR [N]", "N values from a pointer on: data, gradient, name"},
         {"tape", "the tape, counted by operation"},
         {"layer L, digits N", "which layer to show, and how many digits"},
@@ -1297,6 +1304,46 @@ void show_users(const char *name, int i, int j)
     double *value = survey() ? find_value(name, i, j) : NULL;
     if (value) {
         show_users_at(value);
+    }
+}
+
+// The loss if a value were another number: all lines after the one that made it are computed anew.
+static double loss_with(double *value, double number, const double *loss)
+{
+    const Tape *tape = &watched.model->tape;
+    const Line *l = maker(value);
+    *value = number;
+    for (Line *k = tape->lines + (l ? (size_t)(l - tape->lines) + 1 : tape->first_line); k < tape->lines + tape->n_lines; k++) {
+        operations[k->op].forward(k);
+    }
+    return *loss;
+}
+
+// A value is moved a little to both sides: what the loss does then is its derivative, whatever backward() says.
+void show_nudge_at(double *value)
+{
+    const Place *loss = survey() && on_tape(value) ? find_place("loss", LATEST) : NULL;
+    bool parameter = loss && value < watched.model->params + watched.model->num_params;
+    if (!loss || !gradients_known() || (parameter && gradients_cleared())) {
+        print("There is no loss with its gradients here: stop where adam() begins.\n");
+        return;
+    }
+    double before = *value, h = 1e-5, gradient = *grad(&watched.model->tape, value);
+    double up = loss_with(value, before + h, loss->at), down = loss_with(value, before - h, loss->at);
+    double slope = (up - down) / (2 * h);
+    loss_with(value, before, loss->at);
+    print("%s = %.*g\n", value_name(value), watched.digits, before);
+    print("  the loss, if it is %g more   %.15g\n  the loss, if it is %g less   %.15g\n", h, up, h, down);
+    print("  their difference over %g     %.*g\n", 2 * h, watched.digits, slope);
+    print("  its gradient, by backward()  %.*g\n", watched.digits, gradient);
+    print("  %s\n", fabs(slope - gradient) <= 1e-8 + 1e-4 * fabs(slope) ? "They agree." : "THEY DIFFER.");
+}
+
+void show_nudge(const char *name, int i, int j)
+{
+    double *value = survey() ? find_value(name, i, j) : NULL;
+    if (value) {
+        show_nudge_at(value);
     }
 }
 
