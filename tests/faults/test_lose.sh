@@ -1,5 +1,5 @@
 # Never lose a model: what a user, a disk, a pipe or a terminal may do to a run that saves. The numbers are those of the
-# list in the README. With ALL=1, a thousand double signals instead of fifty.
+# list in tests/README.md. With ALL=1, a thousand double signals instead of fifty.
 # takes long
 . tests/lib.sh
 
