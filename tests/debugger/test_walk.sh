@@ -1,4 +1,5 @@
 #!/bin/sh
+# this file only with ALL=1
 # The guided walk, with and without a terminal, and after straying from it; how many steps it is from a line of gpt() to
 # the arithmetic; and the way back.
 . tests/debugger/helpers.sh
