@@ -94,7 +94,8 @@ double *ag_scalar(Tape *t, double data)
     return value;
 }
 
-static void forward(Line *const *lanes, size_t n, size_t k);
+// Does what line k of n lanes says; a single line is line 0 of one lane. See the walks.
+static void lines_forward(Line *const *lanes, size_t n, size_t k);
 
 // Writes one line, and does what it says, unless that is to wait for tape_compute().
 static inline void write_line(Tape *t, Line line)
@@ -109,7 +110,7 @@ static inline void write_line(Tape *t, Line line)
     Line *l = &t->lines[t->n_lines++];
     *l = line;
     if (!t->pending) {
-        forward(&l, 1, 0);
+        lines_forward(&l, 1, 0);
     }
 }
 
@@ -261,7 +262,7 @@ static void mul_const_backward(const Tape *t, const Line *l)
     }
 }
 
-// a, in another place. Local derivative: 1.
+// a, in another place. Local derivative: 1, as of a + c, whose backward serves here, too.
 static void copy_forward(Line *l)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -290,7 +291,8 @@ double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Made of atoms. Some are only that. Of the others the first half of the function is the definition, atom by atom;
- * otherwise one line says the same, and its forward and backward compute in one go what the atoms would.
+ * otherwise one line says the same, and its forward and backward compute at once what the atoms would. Of linear,
+ * softmax and rmsnorm only the one line is here: the definitions are in microgpt.c.
  */
 double *ag_neg(Tape *t, double *a, size_t n) { return ag_mul_const(t, a, -1, n); }
 double *ag_sub(Tape *t, double *a, double *b, size_t n) { return ag_add(t, a, ag_neg(t, b, n), n); }
@@ -311,12 +313,13 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b, size_
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
-    for (size_t i = 0; !fused(t) && i < n; i++) {
-        atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
+    if (!fused(t)) {
+        for (size_t i = 0; i < n; i++) {
+            atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
+        }
+        return out;
     }
-    if (fused(t)) {
-        write_line(t, (Line){.op = OP_MUL_SCALAR, .n = (uint32_t)n, .out = out, .a = a, .b = s});
-    }
+    write_line(t, (Line){.op = OP_MUL_SCALAR, .n = (uint32_t)n, .out = out, .a = a, .b = s});
     return out;
 }
 
@@ -340,15 +343,16 @@ static void mul_scalar_backward(const Tape *t, const Line *l)
 // a[0] + a[1] + ... Local derivatives: 1.
 double *ag_sum(Tape *t, double *a, size_t n)
 {
-    double *sum = a;
-    for (size_t i = 1; !fused(t) && i < n; i++) {
-        sum = ag_add(t, sum, a + i, 1);
+    if (!fused(t)) {
+        double *sum = a;
+        for (size_t i = 1; i < n; i++) {
+            sum = ag_add(t, sum, a + i, 1);
+        }
+        return sum;
     }
-    if (fused(t)) {
-        sum = ag_vector(t, 1);
-        write_line(t, (Line){.op = OP_SUM, .n = (uint32_t)n, .out = sum, .a = a});
-    }
-    return sum;
+    double *out = ag_vector(t, 1);
+    write_line(t, (Line){.op = OP_SUM, .n = (uint32_t)n, .out = out, .a = a});
+    return out;
 }
 
 static void sum_forward(Line *l)
@@ -443,13 +447,14 @@ static void row_dots_backward(const Tape *t, const Line *l)
 double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, size_t stride, size_t length)
 {
     double *out = ag_vector(t, length);
-    for (size_t j = 0; !fused(t) && j < length; j++) {
-        sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
+    if (!fused(t)) {
+        for (size_t j = 0; j < length; j++) {
+            sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
+        }
+        return out;
     }
-    if (fused(t)) {
-        write_line(t, (Line){.op = OP_WEIGHTED_SUM, .n = (uint32_t)n_rows, .out = out, .a = weights, .b = rows,
-                             .length = (uint32_t)length, .stride = (uint32_t)stride});
-    }
+    write_line(t, (Line){.op = OP_WEIGHTED_SUM, .n = (uint32_t)n_rows, .out = out, .a = weights, .b = rows,
+                         .length = (uint32_t)length, .stride = (uint32_t)stride});
     return out;
 }
 
@@ -497,8 +502,8 @@ static void linear_backward(const Tape *t, const Line *l)
 }
 
 // e^(a[i] - max) / total, where total is the sum of all e^(a[i] - max). Subtracting the maximum changes nothing but the
-// size of the exponentials, which could overflow without it. Of the local derivatives, that of out[i] with respect to
-// a[k] is -out[i]*out[k], plus out[i] where i is k.
+// size of the exponentials, which could overflow without it. Local derivatives: d out[i] / d a[k] is -out[i]*out[k],
+// plus out[i] where i is k.
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -506,21 +511,23 @@ double *ag_softmax(Tape *t, double *a, size_t n)
     return out;
 }
 
-double ag_max(const Tape *t, const double *a, size_t n)
+static double max_of(const double *a, size_t n)
 {
-    double max = t->counting ? 0 : a[0];
-    for (size_t i = 1; !t->counting && i < n; i++) {
+    double max = a[0];
+    for (size_t i = 1; i < n; i++) {
         max = a[i] > max ? a[i] : max;
     }
     return max;
 }
 
+double ag_max(const Tape *t, const double *a, size_t n)
+{
+    return t->counting ? 0 : max_of(a, n);
+}
+
 static void softmax_forward(Line *l)
 {
-    double *out = l->out, max = l->a[0], total = 0;
-    for (size_t i = 1; i < l->n; i++) {
-        max = l->a[i] > max ? l->a[i] : max;
-    }
+    double *out = l->out, max = max_of(l->a, l->n), total = 0;
     for (size_t i = 0; i < l->n; i++) {
         out[i] = exp(l->a[i] - max);
         total += out[i];
@@ -538,8 +545,8 @@ static void softmax_backward(const Tape *t, const Line *l)
     }
 }
 
-// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Of the local derivatives, that of out[i] with respect
-// to a[k] is -out[i]*out[k] * scale/n, plus scale where i is k. The line's constant is at first eps, then the scale.
+// a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Local derivatives: d out[i] / d a[k] is
+// -out[i]*out[k] * scale/n, plus scale where i is k. The line's constant is at first eps, then the scale.
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -597,7 +604,7 @@ typedef struct {
 
 static const FastOperation faster[N_OPS];
 
-static void forward(Line *const *lanes, size_t n, size_t k)
+static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
     if (faster[op].forward) {
@@ -718,12 +725,12 @@ void tape_compute(Tape *t)
     Line *l = t->lanes[0], *end = t->lines + t->n_lines;
     t->n_lanes = lanes_are_alike(t) ? t->n_lanes : 0;
     for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) {
-        forward(t->lanes, t->n_lanes, k);
+        lines_forward(t->lanes, t->n_lanes, k);
     }
     for (size_t s = 0; s <= t->n_lanes; s++) {         // then what comes before, between and after the lanes
         Line *next = s < t->n_lanes ? t->lanes[s] : end;
         for (; l < next; l++) {
-            forward(&l, 1, 0);
+            lines_forward(&l, 1, 0);
         }
         l += s < t->n_lanes ? t->lane_length : 0;
     }

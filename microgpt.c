@@ -35,28 +35,28 @@ static bool after_step(Work *w, uint64_t step, double loss, Error *error);
 static bool end_training(Work *w, bool ok, Error *error);
 static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
 
-// The numbers that a run can be told. Their defaults, the Python program's
-// and the lesson's, are further down, in the table of recipes.
+// The settings of a run. Their defaults, those of the Python program and
+// those of the lesson, are in recipes[], further down.
 typedef struct {
     uint64_t seed;                  // where the random numbers start
     uint64_t n_layer, n_embd, n_head, block_size;
     int activation, schedule;
     double init_std;                // spread of the parameters at the start
-    bool zero_outputs;              // those that end a layer start at zero
+    bool zero_outputs;              // attn_wo, mlp_fc2 start at zero
     uint64_t steps, batch, holdout; // batch: documents a step
     double lr, beta1, beta2;        // Adam's rates
     uint64_t samples;
     double temperature;
 } Config;
 
-enum { RELU, RELU2 };               // activations
-enum { LINEAR, COSINE };            // schedules
+enum { RELU, RELU2 };               // as --activation lists them
+enum { LINEAR, COSINE };            // as --schedule lists them
 
 /* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document a line, in random order.
  */
 typedef struct {
-    uint32_t *tokens;    // [length] the characters, as numbers
+    uint32_t *tokens;    // [length] its characters, once encoded its tokens
     size_t length;
     size_t line;         // of the file, for messages
 } Document;
@@ -64,7 +64,7 @@ typedef struct {
 typedef struct {
     Document *docs;      // [n]
     size_t n, longest;
-    uint32_t *text;      // [n_text] the tokens of all documents
+    uint32_t *text;      // [n_text] all documents, one after another
     size_t n_text;
 } Documents;
 
@@ -163,28 +163,28 @@ static void lay_out_parameters(Model *model)
     model->wte = matrix(model, "", "wte", vocab_size, n_embd);
     model->wpe = matrix(model, "", "wpe", model->block_size, n_embd);
     model->lm_head = matrix(model, "", "lm_head", vocab_size, n_embd);
-    for (size_t i = 0; i < model->n_layer; i++) {
-        Layer *layer = &model->layers[i];
-        char li[32];
-        snprintf(li, sizeof li, "layer%zu.", i);
-        layer->attn_wq = matrix(model, li, "attn_wq", n_embd, n_embd);
-        layer->attn_wk = matrix(model, li, "attn_wk", n_embd, n_embd);
-        layer->attn_wv = matrix(model, li, "attn_wv", n_embd, n_embd);
-        layer->attn_wo = matrix(model, li, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = matrix(model, li, "mlp_fc1", 4 * n_embd, n_embd);
-        layer->mlp_fc2 = matrix(model, li, "mlp_fc2", n_embd, 4 * n_embd);
+    for (size_t li = 0; li < model->n_layer; li++) {
+        Layer *layer = &model->layers[li];
+        char pre[32];
+        snprintf(pre, sizeof pre, "layer%zu.", li);
+        layer->attn_wq = matrix(model, pre, "attn_wq", n_embd, n_embd);
+        layer->attn_wk = matrix(model, pre, "attn_wk", n_embd, n_embd);
+        layer->attn_wv = matrix(model, pre, "attn_wv", n_embd, n_embd);
+        layer->attn_wo = matrix(model, pre, "attn_wo", n_embd, n_embd);
+        layer->mlp_fc1 = matrix(model, pre, "mlp_fc1", 4 * n_embd, n_embd);
+        layer->mlp_fc2 = matrix(model, pre, "mlp_fc2", n_embd, 4 * n_embd);
     }
 }
 
-// Random numbers with the spread init_std. In the lesson's recipe the
-// matrices that end a layer start at zero, so that the layer at first adds
-// nothing; they draw their random numbers all the same.
+// Random numbers with the spread init_std. In the lesson's recipe attn_wo
+// and mlp_fc2, whose outputs are added to x, start at zero: a layer then
+// adds nothing at first. They draw their random numbers all the same.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool last = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
-        double std = last && config->zero_outputs ? 0 : config->init_std;
+        bool out = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = out && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
             w->data[k] = random_gauss(rng, 0, std);
         }
@@ -192,9 +192,9 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 }
 
 /* ------------------------------------------------------------------------
- * Model: from a token and its position, and from what was kept of the
- * positions before, to a score for every token that may come next. Where
- * the tape is fused, one line of it stands in for a whole definition.
+ * Model: a token and its position go in; a score for every token that may
+ * come next, the logits, comes out. First its three building blocks, each
+ * by its definition; a fused tape records one line instead.
  */
 // linear: each output is the dot product of the input with one row of w.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
@@ -248,16 +248,14 @@ static void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself: a token at a position goes in, a score for every token
-// that may come next (the logits) comes out. Keys and values of every layer
-// grow by this position's; those before it are what attention looks at.
+// The model itself. A word and a colon in a comment name the value that
+// its line makes, for the debugger.
 static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
     double **keys = model->keys, **values = model->values;
     size_t n_embd = model->n_embd, n_head = model->n_head;
     size_t head_dim = model->head_dim, seen = pos_id + 1;
-    double scale = 1 / sqrt((double)head_dim);
 
     // the token's embedding, a row of wte, and the position's, a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
@@ -268,9 +266,9 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: positions look back at one another. The
-        // numbers are the lesson's lines. A key and a value go to the next
-        // place in the cache; seen counts the places, this one included.
+        // 1) Multi-head attention: this position looks back at all those
+        // seen, itself included. Its key and value are row pos_id of the
+        // layer's cache, n_embd wide. The numbers are the lesson's lines.
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
@@ -278,21 +276,22 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *v = values[li] + pos_id * n_embd;
         linear_into(tape, k, x, layer->attn_wk);
         linear_into(tape, v, x, layer->attn_wv);
-        double *x_attn = ag_vector(tape, n_embd);  // 123: the heads' row
-        for (size_t h = 0; h < n_head; h++) {      // 124: head after head:
+        double *x_attn = ag_vector(tape, n_embd);  // 123: all heads' output
+        for (size_t h = 0; h < n_head; h++) {      // 124: for each head
             size_t hs = h * head_dim;              // 125: where it starts
-            double *q_h = q + hs;                  // 126: its slice of q,
-            double *k_h = keys[li] + hs;           // 127: of each key, t's
-            double *v_h = values[li] + hs;         // 128: at t * n_embd
-            // 129: how well the query fits each key: their dot product
-            double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd,
-                                              head_dim, scale);
-            // 130: the same as shares of its attention
+            double *q_h = q + hs;                  // 126: its slice of q
+            double *k_h = keys[li] + hs;           // 127: of every key
+            double *v_h = values[li] + hs;         // 128: of every value
+            // 129: how well the query fits each key: scaled dot products
+            double *attn_logits =
+                ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim,
+                            1 / sqrt((double)head_dim));
+            // 130: the same as shares, which add up to 1
             double *attn_weights = softmax(tape, attn_logits, seen);
-            // 131: the values, each weighted with its share
+            // 131: the sum of the values, each weighted by its share
             double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
                                                seen, n_embd, head_dim);
-            // 132: to its place in the row of all outputs
+            // 132: appended to the output of the heads before
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
         x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
@@ -321,12 +320,12 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 // Returns how many there are to predict.
 static size_t take_document(Model *model, const Document *doc)
 {
-    size_t n = doc->length + 1, BOS = model->vocab_size - 1;
+    size_t n = doc->length + 1;
+    uint32_t BOS = (uint32_t)model->vocab_size - 1;
     n = n < model->block_size ? n : model->block_size;
-    model->tokens[0] = (uint32_t)BOS;
+    model->tokens[0] = BOS;
     for (size_t i = 0; i < n; i++) {
-        model->tokens[i + 1] = i < doc->length ? doc->tokens[i]
-                                               : (uint32_t)BOS;
+        model->tokens[i + 1] = i < doc->length ? doc->tokens[i] : BOS;
     }
     return n;
 }
@@ -351,6 +350,7 @@ static double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
+// It falls from lr to 0, in a line or along half a cosine wave.
 static double learning_rate(const Config *config, uint64_t step)
 {
     double pi = 3.141592653589793, lr = config->lr;
@@ -360,15 +360,15 @@ static double learning_rate(const Config *config, uint64_t step)
 }
 
 // Adam: each parameter moves against the running mean of its gradient,
-// measured by the root of the running mean of the gradient's square. Both
-// means start at zero; the corrections undo what that takes from them.
+// divided by the root of the running mean of the gradient's square. Both
+// means start at zero, and so too small; the corrections make up for that.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
     double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
     double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
-                       correct1, correct2);   // as many as it can, fast
+                       correct1, correct2);   // for speed alone
     for (; i < model->num_params; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -427,14 +427,13 @@ static bool train(Work *w, Error *error)
  * until BOS is drawn or the block is full. A temperature below 1 makes the
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
-// One sample, which begins with the prompt, into model->tokens. The cache
-// was made before the mark, so tape_drop() leaves it alone.
+// One sample, which begins with the prompt, into model->tokens.
 static bool sample(Work *w, size_t *length, Error *error)
 {
     Model *model = &w->model;
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, BOS = vocab_size - 1;
-    size_t token_id = BOS;
+    size_t vocab_size = model->vocab_size;
+    size_t BOS = w->tokenizer.BOS, token_id = BOS;
     double temperature = w->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
@@ -462,7 +461,7 @@ static bool infer(Work *w, Error *error)
     size_t n;
     tape_drop(&w->model.tape);
     new_cache(&w->model, w->model.block_size);
-    tape_mark(&w->model.tape);            // all samples use the same cache
+    tape_mark(&w->model.tape);         // tape_drop() then spares the cache
     for (uint64_t i = 0; i < w->config->samples; i++) {
         if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
             return false;
@@ -494,7 +493,8 @@ static bool microgpt(Work *w, Error *error)
     say("num docs: %zu\n", w->docs.n);
     say("vocab size: %zu\n", w->tokenizer.vocab_size);
     say("num params: %zu\n", w->model.num_params);
-    return end_training(w, train(w, error), error) && infer(w, error);
+    bool trained = train(w, error);
+    return end_training(w, trained, error) && infer(w, error);
 }
 
 /* ==================================================================================================================
@@ -1056,7 +1056,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Memory: all of it is taken before the first step. How much that is, is counted: what the model does at the last
- * position, where it does most, is written once on a tape that only counts. So gpt() can change without a word here.
+ * position, where it does most, is written once on a tape that only counts. So gpt() and document_loss() can change
+ * without a word here.
  */
 static void free_model(Model *model)
 {
@@ -1125,16 +1126,29 @@ typedef struct {
     double values, lines, cache;
 } PositionCost;
 
+enum { SPARE = 16 };
+
 static PositionCost count_position(Model *model, size_t positions)
 {
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, spare = 16;
+    size_t vocab_size = model->vocab_size;
     tape_drop(tape);
     new_cache(model, positions);
     size_t before = tape->n_values, cache = before - tape->first_value;
     softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
-    return (PositionCost){.values = (double)(tape->n_values - before + spare), .cache = (double)(cache + spare),
-                          .lines = (double)(tape->n_lines + spare)};
+    return (PositionCost){.values = (double)(tape->n_values - before + SPARE), .cache = (double)(cache + SPARE),
+                          .lines = (double)(tape->n_lines + SPARE)};
+}
+
+// What the loss takes beyond that: all of a document of one position, less the model at this position.
+static PositionCost count_loss(Model *model)
+{
+    Tape *tape = &model->tape;
+    PositionCost first = count_position(model, 1);
+    tape_drop(tape);
+    document_loss(model, 1);
+    double values = (double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE);
+    return (PositionCost){.values = fmax(values, 0), .lines = fmax((double)tape->n_lines - (first.lines - SPARE), 0)};
 }
 
 // Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
@@ -1158,6 +1172,9 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     }
     place_parameters(model, atomic);
     PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
+    PositionCost loss = count_loss(model);
+    step.values += loss.values;
+    step.lines += loss.lines;
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
     double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
     double values = params + fmax(training, inference);
@@ -2123,7 +2140,7 @@ static void on_signal(int signal_number)
 // A signal interrupts a call that waits, so no SA_RESTART. What was ignored from the start stays so, as under nohup.
 static void handle_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGHUP, SIGTERM};
     struct sigaction ours = {.sa_handler = on_signal}, before;
     sigemptyset(&handled);
     ours.sa_mask = handled;

@@ -126,11 +126,12 @@ static double token_work(const Model *model, size_t pos_id)
 
 static bool measure(const Case *bench, const char *names, Result *result, Error *error)
 {
-    Options o = recipes[RECIPE_MICROGPT];
-    Config *config = &o.config;
+    static Job job;
+    job.o = recipes[RECIPE_MICROGPT];
+    Config *config = &job.o.config;
     Random random;
-    Run run = {.o = &o, .log.file = -1};   // no lines, no bar, nothing to save
-    Work work = {.config = config, .rng = &random, .run = &run};
+    job.run = (Run){.o = &job.o};          // no lines, no bar, no log, nothing to save
+    Work work = {.config = config, .rng = &random, .job = &job};
     Documents *all = &work.docs;
     Model *model = &work.model;
     int file = open_file(names, O_RDONLY);
@@ -159,7 +160,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
         return false;
     }
     init_parameters(model, &random, config);
-    o.quiet = true;
+    job.o.quiet = true;
 
     // About a tenth of a second of training, whatever the size, after a short warming up.
     double products = 0, tokens = 0;

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, and the
 # editor's files. The numbers are compared with those of the fast engine (figures.c).
+# this file only with ALL=1
+# needs microgpt-debug
 . tests/debugger/helpers.sh
 
 # --- The build.

@@ -2,6 +2,8 @@
 # this file only with ALL=1
 # The guided walk, with and without a terminal, and after straying from it; how many steps it is from a line of gpt() to
 # the arithmetic; and the way back.
+# this file only with ALL=1
+# needs microgpt-debug
 . tests/debugger/helpers.sh
 
 if [ ! "$have_gdb" ]; then

@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,13 +25,14 @@
 #include <unistd.h>
 
 enum { MALLOC, CALLOC, REALLOC, STRDUP, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
-       RENAME, FTRUNCATE, LSEEK, FCHMOD, N_CALLS };
+       RENAME, FTRUNCATE, LSEEK, FCHMOD, FCHOWN, POLL, SIGPROCMASK, OPEN_FOLDER, FSYNC_FOLDER, N_CALLS };
 static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "strdup", "open_memstream", "ferror",
                                            "fclose", "vsnprintf", "open", "read", "write", "close", "fsync", "rename",
-                                           "ftruncate", "lseek", "fchmod"};
+                                           "ftruncate", "lseek", "fchmod", "fchown", "poll", "sigprocmask", "open_folder",
+                                           "fsync_folder"};
 static const struct { const char *name; int number; } errors[] = {
     {"ENOMEM", ENOMEM}, {"EIO", EIO}, {"EINTR", EINTR}, {"ENOSPC", ENOSPC}, {"EACCES", EACCES}, {"EMFILE", EMFILE},
-    {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
+    {"EEXIST", EEXIST}, {"EINVAL", EINVAL}, {"EAGAIN", EAGAIN}, {"EPERM", EPERM}, {"EBUSY", EBUSY},
 };
 enum { SHORT = -1, DRIBBLE = -2 };
 
@@ -50,6 +53,9 @@ int __real_rename(const char *from, const char *to);
 int __real_ftruncate(int file, off_t n);
 off_t __real_lseek(int file, off_t n, int whence);
 int __real_fchmod(int file, mode_t mode);
+int __real_fchown(int file, uid_t owner, gid_t group);
+int __real_poll(struct pollfd *files, nfds_t n, int milliseconds);
+int __real_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int __real_isatty(int file);
 FILE *__real_open_memstream(char **bytes, size_t *n);
 int __real_ferror(FILE *file);
@@ -173,7 +179,7 @@ int __wrap_open(const char *name, int flags, ...)
         mode = (mode_t)va_arg(args, int);
         va_end(args);
     }
-    return fails(OPEN) ? -1 : __real_open(name, flags, mode);
+    return fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN) ? -1 : __real_open(name, flags, mode);
 }
 
 ssize_t __wrap_read(int file, void *bytes, size_t n)
@@ -193,11 +199,32 @@ int __wrap_close(int file)
     return fails(CLOSE) ? -1 : done;
 }
 
-int __wrap_fsync(int file) { return fails(FSYNC) ? -1 : __real_fsync(file); }
+int __wrap_fsync(int file)
+{
+    struct stat info;
+    bool folder = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
+    return fails(folder ? FSYNC_FOLDER : FSYNC) ? -1 : __real_fsync(file);
+}
+
 int __wrap_rename(const char *from, const char *to) { return fails(RENAME) ? -1 : __real_rename(from, to); }
 int __wrap_ftruncate(int file, off_t n) { return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n); }
 off_t __wrap_lseek(int file, off_t n, int whence) { return fails(LSEEK) ? -1 : __real_lseek(file, n, whence); }
 int __wrap_fchmod(int file, mode_t mode) { return fails(FCHMOD) ? -1 : __real_fchmod(file, mode); }
+
+int __wrap_fchown(int file, uid_t owner, gid_t group)
+{
+    return fails(FCHOWN) ? -1 : __real_fchown(file, owner, group);
+}
+
+int __wrap_poll(struct pollfd *files, nfds_t n, int milliseconds)
+{
+    return fails(POLL) ? -1 : __real_poll(files, n, milliseconds);
+}
+
+int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return fails(SIGPROCMASK) ? -1 : __real_sigprocmask(how, set, old);
+}
 
 int __wrap_isatty(int file)
 {

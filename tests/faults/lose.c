@@ -121,7 +121,7 @@ static bool is_up(pid_t child)
         sscanf(line, "SigCgt: %llx", &caught);
     }
     fclose(file);
-    return caught >> (SIGHUP - 1) & 1;
+    return caught >> (SIGTERM - 1) & 1;
 }
 
 static double any(void) { return (double)rand() / RAND_MAX; }
@@ -146,7 +146,7 @@ static int twice(long n, const char *folder, char **command)
         for (int k = 0; k < 2000 && !is_up(child); k++) {
             wait_ms(0.5);
         }
-        wait_ms(any() * 60);
+        wait_ms(any() * 100);
         kill(child, signals[rand() % 3]);
         wait_ms(rand() % 3 ? any() * 4 : 0);
         kill(child, signals[rand() % 3]);

@@ -6,7 +6,7 @@
 . tests/lib.sh
 
 CALLS='malloc calloc realloc strdup open_memstream ferror fclose vsnprintf open read write close fsync rename ftruncate
-    lseek fchmod'
+    lseek fchmod fchown poll sigprocmask'
 injected=0
 
 wraps=
@@ -28,7 +28,7 @@ ASAN_OPTIONS=detect_leaks=1:exitcode=98:allocator_may_return_null=1 UBSAN_OPTION
 export ASAN_OPTIONS UBSAN_OPTIONS
 
 mkdir "$T/data"
-cp data/names.txt "$T/data/"                          # where the program looks for the names that it comes with
+cp data/names.txt data/page.html "$T/data/"           # where the program looks for what it comes with
 printf 'anna\nbob\n\nc\303\251line\ndora\n' >"$T/names.txt"
 SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
 
@@ -54,6 +54,7 @@ scenario()
     heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
     word) set -- heads "$W/model" anna ;;
     word-tsv) set -- heads "$W/model" anna --tsv ;;
+    page) set -- page "$W/model" --log "$W/log" anna ;;
     help) set -- --help ;;
     manual) set -- --manual-page ;;
     esac
@@ -100,14 +101,15 @@ named_and_undamaged()
     # shellcheck disable=SC2254
     case "$call $(cat "$T/stderr")" in
     *alloc' microgpt: '*'not enough memory'* | 'strdup microgpt: '*'not enough memory'*) ;;
-    open_memstream' microgpt: not enough memory' | f*' microgpt: not enough memory') ;;
+    open_memstream' microgpt: '*'not enough memory' | f*' microgpt: '*'not enough memory') ;;
     *alloc* | strdup* | open_memstream* | ferror* | fclose*) trouble="a line that does not name memory: $(cat "$T/stderr")" ;;
-    *' microgpt: '*names.txt': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
+    *' microgpt: '*names.txt': '* | *' microgpt: '*page.html': '* | *' microgpt: '*"$W/"*': '* | *' microgpt: standard '*'put: '*) ;;
     *) trouble="a line that does not name the file: $(cat "$T/stderr")" ;;
     esac
     for found in "$W"/*; do
         case $found in
         "$W/model" | "$W/new" | "$W/log" | "$W/*") ;;
+        *.part) stays_whole "$found" ;;
         *) trouble="$found is left over" ;;
         esac
     done
@@ -115,6 +117,16 @@ named_and_undamaged()
         if ! cmp -s "$W/model" "$T/old.model" && ! cmp -s "$W/model" "$T/right/model"; then
             FAULT='' "$T/microgpt" sample "$W/model" --samples 1 >/dev/null 2>&1 || trouble='a damaged model file'
         fi
+    fi
+}
+
+# A file that could not take its name is left where it is, whole, and the line says where; no other is.
+stays_whole()
+{
+    if [ "$call" != rename ] || ! grep -q "the model is in $1\$" "$T/stderr"; then
+        trouble="$1 is left over"
+    elif ! FAULT='' "$T/microgpt" sample "$1" --samples 1 >/dev/null 2>&1; then
+        trouble="$1 is damaged"
     fi
 }
 
@@ -145,7 +157,7 @@ fault()
 FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
     >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
-scenarios='train save resume sample eval heads'
+scenarios='train save resume sample eval heads page'
 [ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv manual"
 
 # count SCENARIO: the run without a fault, its result and its calls.
@@ -175,6 +187,7 @@ for s in $scenarios; do
         read)
             fault "$s" read EIO failed "$n"
             fault "$s" read EINTR survived "$n"
+            fault "$s" read EAGAIN survived "$n"
             fault "$s" read SHORT survived "$n"
             fault "$s" read DRIBBLE survived 1
             ;;
@@ -182,6 +195,7 @@ for s in $scenarios; do
             fault "$s" write ENOSPC failed "$n"
             fault "$s" write EIO failed "$n"
             fault "$s" write EINTR survived "$n"
+            fault "$s" write EAGAIN survived "$n"
             fault "$s" write SHORT survived "$n"
             fault "$s" write DRIBBLE survived 1
             ;;
@@ -190,6 +204,22 @@ for s in $scenarios; do
             fault "$s" open EINTR survived "$n"
             ;;
         close) fault "$s" close EIO either "$n" ;;
+        poll)
+            fault "$s" poll EINTR survived "$n"
+            fault "$s" poll ENOMEM survived "$n"
+            ;;
+        fchmod | fchown) fault "$s" "$call" EPERM survived "$n" ;;
+        sigprocmask) fault "$s" sigprocmask EINVAL survived "$n" ;;
+        open_folder) fault "$s" open_folder EACCES survived "$n" ;;
+        fsync_folder) fault "$s" fsync_folder EIO survived "$n" ;;
+        fsync)
+            fault "$s" fsync EIO failed "$n"
+            fault "$s" fsync EINTR survived "$n"
+            ;;
+        rename)
+            fault "$s" rename EBUSY failed "$n"
+            fault "$s" rename EPERM failed "$n"
+            ;;
         *) fault "$s" "$call" EIO failed "$n" ;;
         esac
     done <"$T/counts"
@@ -197,7 +227,7 @@ done
 
 # Once more where every line is a write of its own, so that each thing said is one that fails.
 for s in $scenarios; do
-    case $s in stdin | shipped | save | resume) continue ;; esac
+    case $s in stdin | shipped | save | resume | page) continue ;; esac
     count "$s by line" || continue
     fault "$s by line" write EIO failed "$(calls_of write)"
 done
@@ -211,7 +241,7 @@ if [ -f "$T/old.model" ]; then
         fault "$s" write ENOSPC failed "$(calls_of write)"
     done
     if count save; then
-        fault save fsync EINVAL either "$(calls_of fsync)"
+        fault save fsync_folder EINVAL survived "$(calls_of fsync_folder)"
         fault save open EEXIST either "$(calls_of open)"
         FAULT_STAYS=yes
         fault save open EEXIST failed "$(calls_of open)"

@@ -88,8 +88,9 @@ function check_explanations()
     const work = { add: (o) => o[0].value + o[1].value, mul: (o) => o[0].value * o[1].value, log: (o) => Math.log(o[0].value), exp: (o) => Math.exp(o[0].value),
                    relu: (o) => Math.max(0, o[0].value), copy: (o) => o[0].value, sum: (o) => o.reduce((s, x) => s + x.value, 0),
                    dot: (o) => o.reduce((s, x, i) => s + (i % 2 ? 0 : x.value * o[i + 1].value), 0), pow: null, constant: null, parameter: null };
-    const names = ["x", "x_norm", "q", "k", "q.products", "head0.attn_logits", "head0.attn_weights", "head0.attn_weights.exps", "head0.head_out", "x_attn",
-                   "attn_out", "x_after_attn", "mlp_x.scale", "mlp_fc1_out", "mlp_relu", "x_after_mlp", "logits", "probs", "loss_t", "loss", "tok_emb", "layer0.attn_wo"];
+    const names = ["emb", "emb_norm", "x", "x_norm", "q", "k", "q.products", "head0.attn_logits", "head0.attn_weights",
+                   "head0.attn_weights.exps", "head0.head_out", "x_attn", "x_wo", "x_mid", "mid_norm.scale", "fc1", "act", "fc2",
+                   "x_out", "logits", "probs", "logprob", "loss_t", "losses", "loss", "tok_emb", "pos_emb", "layer0.attn_wo"];
     const n = Array.from(choice.word).length + 1;
     for (const name of names.filter((each) => shown.tape.atomic || !each.endsWith("products"))) {
         for (const pos of [0, n - 1]) {

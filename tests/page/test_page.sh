@@ -1,5 +1,6 @@
 # `microgpt page`: what it says on a command line, and the page itself, opened from a file in a browser without a window
 # and compared with the program. checks.js does the comparing, within the page.
+# this file only with ALL=1
 . tests/lib.sh
 
 # model NAME OPTION...: trains $T/NAME.safetensors.
@@ -53,10 +54,11 @@ rm -f "$T/large.safetensors"
 same "one place for the model in data/page.html" 1 "$(grep -c 'THE MODEL' data/page.html)"
 mkdir -p "$T/alone"
 cp microgpt "$T/alone/"
-fails 1 "*page.html: No such file or directory" "$T/alone/microgpt" page "$T/names.safetensors"
+alone() { (cd "$T/alone" && ./microgpt "$@"); }
+fails 1 "*page.html: No such file or directory" alone page "$T/names.safetensors"
 mkdir -p "$T/alone/data"
 echo "no place" >"$T/alone/data/page.html"
-fails 1 "*page.html: no place for the model in it" "$T/alone/microgpt" page "$T/names.safetensors"
+fails 1 "*page.html: no place for the model in it" alone page "$T/names.safetensors"
 
 # Installed, and made by make.
 cp data/page.html "$T/alone/data/page.html"
@@ -72,10 +74,11 @@ same "make page says how to open it" "microgpt.html is ready: double-click it, o
 same "make page: 20,000 steps, and their curve" '"steps":20000' "$(grep -o '"steps":20000' "$T/alone/microgpt.html")"
 
 # The statements of C on the page are those of microgpt.c.
+tr -s ' \n' '  ' <microgpt.c >"$T/microgpt.c"
 sed -n '/^function gpt/,/^const numbers_of/p' data/page.html | grep -o '"[^"]*;"' | sed 's/^"//; s/"$//' | sort -u >"$T/statements"
 same "statements on the page" yes "$([ "$(wc -l <"$T/statements")" -ge 20 ] && echo yes)"
 while IFS= read -r statement; do
-    check "in microgpt.c: $statement" grep -qF -- "$statement" microgpt.c
+    check "in microgpt.c: $statement" grep -qF -- "$statement" "$T/microgpt.c"
 done <"$T/statements"
 
 browser=
@@ -114,9 +117,9 @@ json_text() { sed 's/\\/\\\\/g; s/"/\\"/g' | awk '{ printf "%s\\n", $0 }' | sed 
 word_of()
 {
     printf '%s\n' "$2" >"$T/word.txt"
-    printf '{"word":"%s","loss":%s,"cut":%s,' "$2" "$(microgpt eval "$1" --data "$T/word.txt" | sed -n 's/^loss //p')" "${3:-0}"
+    printf '{"word":"%s","loss":%s,"cut":%s,' "$2" "$(microgpt eval "$1" -q --data "$T/word.txt" | sed -n 's/^loss //p')" "${3:-0}"
     [ -n "${3:-}" ] || printf '"heads":"%s",' "$(microgpt heads "$1" --tsv -- "$2" | json_text)"
-    printf '"views":"%s"}' "$(microgpt heads "$1" --data "$T/word.txt" --tsv | json_text)"
+    printf '"views":"%s"}' "$(microgpt heads "$1" -q --data "$T/word.txt" --tsv | json_text)"
 }
 
 # A copy of a page with the checks in it: PAGE COPY EXPECTED.

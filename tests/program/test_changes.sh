@@ -1,6 +1,7 @@
-# The model is there to be changed: operations and matrices that are added to gpt() in a copy of microgpt.c train, sample,
-# save and load without a word anywhere else, because memory is counted and not predicted.
+# The model is there to be changed: operations and matrices that are added to gpt() and to the loss in a copy of microgpt.c
+# train, sample, save and load without a word anywhere else, because memory is counted and not predicted.
 # shellcheck disable=SC2086
+# this file only with ALL=1
 . tests/lib.sh
 S=$T/source
 mkdir -p "$S"
@@ -69,6 +70,12 @@ other more_matrices
 works more_matrices
 same "a new matrix is in the file" 1 \
     "$(head -c 4000 "$T/whole" | grep -ac '"layer1.mlp_fc3":{"dtype":"F64","shape":\[24,24\]')"
+
+surprise='double *all = ag_exp(tape, ag_log(tape, probs, model->vocab_size), model->vocab_size);'
+surprise="$surprise loss_t = ag_mul(tape, loss_t, ag_sum(tape, ag_pow(tape, all, 2, model->vocab_size), model->vocab_size), 1);"
+changed another_loss "s|^\( *double \*loss_t = .*;\)|\1 $surprise|"
+other another_loss
+works another_loss
 
 # Atom by atom, as in the build for the debugger: far more lines, and as many as were counted.
 changed more_atoms "s|^enum { ATOMIC = false };|enum { ATOMIC = true };|

@@ -269,7 +269,8 @@ static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_si
     Config config = {.steps = 10, .batch = batch, .beta1 = 0.9, .beta2 = 0.9, .temperature = 1e3};
     *loss = train_step(&run.model, &(Documents){.docs = docs, .n = 1}, &config, 0);
     double used = (double)tape->n_values / (double)tape->max_values;
-    Work work = {.config = &config, .model = run.model, .rng = &run.random};
+    static Job job;
+    Work work = {.config = &config, .model = run.model, .rng = &run.random, .job = &job};
     Error error = {0};
     tape_drop(&work.model.tape);
     new_cache(&work.model, block_size);

@@ -27,6 +27,19 @@ prints "--qui, a beginning" "$T/quiet" --qui
 grep -v '^step' $R/lesson-names2018.stdout >"$T/quiet-lesson"
 prints "-q --recipe lesson" "$T/quiet-lesson" -q --recipe lesson
 
+# The log among it, in order.
+microgpt --log "$T/log.csv" >"$T/stdout"
+microgpt --log /dev/stdout | tr '\r' '\n' | grep '^[0-9]*,\|^step,' >"$T/rows"
+same_file "--log /dev/stdout: all rows, in a pipe" "$T/log.csv" "$T/rows"
+microgpt --log /dev/stdout >"$T/rows"
+tr '\r' '\n' <"$T/rows" | grep '^[0-9]*,\|^step,' >"$T/saw"
+same_file "in a file" "$T/log.csv" "$T/saw"
+tr '\r' '\n' <"$T/rows" | grep -v '^[0-9]*,\|^step,' >"$T/saw"
+tr '\r' '\n' <$R/microgpt-names2018.stdout >"$T/want"
+same "and what is printed anyway" "$(grep -v '^$' "$T/want")" "$(grep -v '^$' "$T/saw")"
+microgpt -q --samples 0 --log /dev/stdout | sed 1,3d >"$T/saw"
+same_file "with -q and without samples: a log, after three lines" "$T/log.csv" "$T/saw"
+
 # Options in any order and form. Each of these lines is the same run.
 notes_may=yes
 microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/expected" 2>"$T/stderr"
@@ -85,15 +98,29 @@ in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 # Installed, and gone again.
 D="$T/dest dir"
 check "make install" make -s install DESTDIR="$D" PREFIX=/opt/my
-same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/names.txt \
-/opt/my/share/microgpt/page.html" \
+same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/folders \
+/opt/my/share/microgpt/names.txt /opt/my/share/microgpt/page.html" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
 mv "$D" "$T/moved"
 in_folder "installed" / "$T/moved/opt/my/bin/microgpt"
 mv "$T/moved" "$D"
 check "make uninstall" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
-same "what make uninstall leaves" "" "$(find "$D" -type f)"
+same "what make uninstall leaves" "" "$(find "$D" 2>/dev/null)"
 check "make uninstall, a second time" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+
+# Without /proc, and started by its bare name, it is where the Makefile says. Folders that were there before stay there.
+P=$T/prefix
+mkdir -p "$T/source" "$P/bin" "$P/share/man"
+cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$T/source"
+printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"
+for i in 1 2; do
+    check "make install without /proc, $i" make -s -C "$T/source" install PREFIX="$P" CC="$CC" LDFLAGS="$LDFLAGS" \
+        CFLAGS="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
+done
+in_folder "without /proc, by its bare name" / env PATH="$P/bin:$PATH" microgpt
+in_folder "without /proc, by its path" / "$P/bin/microgpt"
+check "make uninstall" make -s -C "$T/source" uninstall PREFIX="$P"
+same "the folders that were there are left" ". ./bin ./share ./share/man" "$(cd "$P" && find . | sort | paste -s -d ' ' -)"
 
 # Help and version.
 for command in '' train; do

@@ -17,7 +17,7 @@ drawn() {
     tr '\r' '\n' <"$dir/seen" | grep -c "steps/s\|% *loss\|[0-9]/[0-9]* *loss\|^[0-9]*%"
 }
 widest() {
-    tr '\r' '\n' <"$dir/seen" | grep -a "$esc\[K" | sed "s/$esc\[[0-9;]*[mK]//g" |
+    tr '\r' '\n' <"$dir/seen" | grep -a "$esc\[J\$" | sed "s/$esc\[[0-9;]*[mJ]//g" |
         LC_ALL=C sed "s/$(printf '[\200-\277]')//g" |
         LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
 }
@@ -33,7 +33,7 @@ for columns in 5 10 20 40 80 200; do
     on_terminal $columns "" "$long"
     same "$columns columns: progress is drawn" yes "$([ "$(drawn)" -gt 0 ] && echo yes || echo "no: $(cat "$dir/seen")")"
     same "$columns columns: it stays one line" yes \
-        "$([ "$(widest)" -lt $columns ] && echo yes || echo "no: $(widest) columns")"
+        "$([ "$(widest)" -gt 0 ] && [ "$(widest)" -lt $columns ] && echo yes || echo "no: $(widest) columns")"
 done
 on_terminal 80 "" "$long"
 same "a bar" yes "$(has '━')"
@@ -47,6 +47,53 @@ $long | tr '\r' '\n' | grep -v '^step' >"$dir/want"
 tr -d '\r' <"$dir/seen" | grep -a '^num\|^vocab\|^sample\|^---' >"$dir/saw"
 grep '^num\|^vocab\|^sample\|^---' "$dir/want" >"$dir/want2"
 same "the samples that a pipe gets, too" yes "$(cmp -s "$dir/want2" "$dir/saw" && echo yes || cat "$dir/saw")"
+same "how many of them are known" yes "$(has '^[0-2] of the 2 samples are in the training data')"
+on_terminal 80 "" "./microgpt --log $dir/log.csv"
+same "the mean loss of the last steps" "$(tail -n 100 "$dir/log.csv" | awk -F , '{ sum += $2 } END { printf "%.4f", sum / 100 }')" \
+    "$(tr -d '\r' <"$dir/seen" | sed -n 's/^mean loss of the last 100 steps: //p')"
+same "six of the twenty samples are in the training data" yes "$(has '^6 of the 20 samples are in the training data')"
+on_terminal 80 "" "./microgpt --steps 7 --samples 0 --log $dir/log.csv"
+same "the mean loss of seven steps" "$(tail -n 7 "$dir/log.csv" | awk -F , '{ sum += $2 } END { printf "%.4f", sum / 7 }')" \
+    "$(tr -d '\r' <"$dir/seen" | sed -n 's/^mean loss of the last 7 steps: //p')"
+same "no samples: not a word about them" no "$(has 'training data')"
+echo anna >"$dir/one"
+on_terminal 80 "" "./microgpt --data $dir/one --steps 300 --temperature 0 --samples 3"
+same "a model of one name knows nothing else" yes "$(has '^3 of the 3 samples are in the training data')"
+on_terminal 80 "" "./microgpt --steps 0 --samples 1"
+same "no steps: no loss" "no no" "$(has 'mean loss') $(has nan)"
+
+# A run that is resumed: its picture begins where its log does.
+flat="--lr 0 --samples 0 --log $dir/log.csv"
+on_terminal 80 "" "./microgpt --steps 500 $flat"
+tr -d '\r' <"$dir/seen" | grep -a '┤\|│\|^mean loss' >"$dir/want"
+./microgpt --steps 300 $flat -q --save "$dir/model" >"$dir/out"
+on_terminal 80 "" "./microgpt --resume $dir/model --steps 500 $flat"
+same "a resumed run with its log: the whole curve" "yes yes" "$(has 'loss over 500 steps, the last 200 in ') $(has '^ *1 *500')"
+tr -d '\r' <"$dir/seen" | grep -a '┤\|│\|^mean loss' >"$dir/saw"
+same_file "its picture is that of the run in one piece" "$dir/want" "$dir/saw"
+on_terminal 80 "" "./microgpt --resume $dir/model --steps 500 --samples 0"
+same "without it: the rest" "yes yes" "$(has 'loss over 200 steps, in ') $(has '^ *301 *500')"
+printf 'step,loss,lr\n101,9,0\nx\n5,1,0\n200,nan,0\n0,3,0\n250,3,0\n,\n' >"$dir/log.csv"
+on_terminal 80 "" "./microgpt --resume $dir/model --steps 500 --samples 0 --log $dir/log.csv"
+same "a log with gaps, and with rows that are none" "yes yes" "$(has 'loss over 400 steps, the last 200 in ') $(has '^ *101 *500')"
+on_terminal 80 "" "./microgpt --steps 3 --samples 0 --log /dev/stdout"
+same "a log on the terminal: rows alone" "no yes" "$(has "$esc") $(has '^3,[0-9.]*,0.00')"
+
+# A terminal that shrinks. What is on its screen is known to tmux.
+screen() { tmux -L "microgpt-$$" "$@"; }
+if command -v tmux >/dev/null 2>&1 && screen -f /dev/null new-session -d -x 100 -y 10 \
+    "LC_ALL=C.UTF-8 NO_COLOR=1 ./microgpt --steps 100000000 --samples 0" 2>"$dir/err"; then
+    shown() { screen capture-pane -p | grep -c 'loss\|#\|━\|─\|left'; }
+    for columns in 60 33 100 20; do
+        for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2; [ "$(shown)" -eq 0 ] || break; done
+        screen resize-window -x $columns -y 10
+        for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2; [ "$(shown)" -ne 1 ] || break; done
+        same "resized to $columns columns: one line of progress, and no piece of another" 1 "$(shown)"
+    done
+    screen kill-server
+else
+    skip "a terminal that shrinks" "there is no tmux"
+fi
 on_terminal 80 NO_COLOR=1 "$long"
 same "NO_COLOR: no colors, but a bar" "no yes" "$(has "$esc\[[0-9;]*m") $(has '━')"
 on_terminal 80 LC_ALL=C "$long"
