@@ -1,6 +1,7 @@
 #!/bin/sh
-# this file only with ALL=1
 # What README.md beside this file says and shows is so: its map, its tables, and every command in it, typed.
+# this file only with ALL=1
+# needs microgpt-debug
 . tests/debugger/helpers.sh
 guide=tests/debugger/README.md
 
