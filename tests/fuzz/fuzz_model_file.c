@@ -5,7 +5,6 @@
 
 static void check_model(Work *work, const Checkpoint *checkpoint)
 {
-    static Job job;
     Model *model = &work->model;
     const Tokenizer *tokenizer = &work->tokenizer;
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
