@@ -50,6 +50,8 @@ scenario()
     layers) set -- --data "$T/names.txt" --n-layer 50 --n-embd 1 --n-head 1 --steps 1 --samples 0 --save "$W/new" ;;
     large) set -- --data "$T/short.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
+    fresh) set -- sample "$W/model" --new --data "$T/names.txt" --samples 3 --temperature 9 ;;
+    holdout) set -- --data "$T/names.txt" $SIZES --samples 1 --holdout 1 ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;
     heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
@@ -158,7 +160,7 @@ fault()
 FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
     >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
-scenarios='train save resume sample eval heads page'
+scenarios='train save resume sample fresh holdout eval heads page'
 [ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv manual"
 
 # count SCENARIO: the run without a fault, its result and its calls.
