@@ -1,6 +1,7 @@
 # Never lose a model: what a user, a disk, a pipe or a terminal may do to a run that saves. The numbers are those of the
 # list in tests/README.md. With ALL=1, a thousand double signals instead of fifty.
 # takes long
+# shellcheck disable=SC2010,SC2012,SC2086,SC2217
 . tests/lib.sh
 
 # The program beside names of its own, in a folder that everyone can enter: nothing that is shipped is at risk.
