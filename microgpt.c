@@ -574,7 +574,7 @@ static volatile sig_atomic_t interrupted;          // a signal has asked the run
 // A word beside the result, on standard error. --quiet silences it.
 static Error remark;
 #define note(o, ...) \
-    (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
+    ((o)->quiet ? 0 : (set_error(&remark, DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", remark.text)))
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
@@ -1041,7 +1041,7 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     }
     if (file < 0) {
         return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
-                    o->data ? "" : "; to train on other documents: --data FILE");
+                    o->data ? "" : "; to use other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
@@ -3644,7 +3644,7 @@ static bool run_train(Job *job, Error *error)
         return false;
     }
     if (job->run.bar && job->o.config.samples) {
-        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+        fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
     return true;
@@ -4046,9 +4046,11 @@ static void print_manual(void)
     }
     say("%s",
         ".SH DESCRIPTION\n"
-        "Without arguments, microgpt learns from the names that it comes with and prints twenty new ones.\n"
+        "Without arguments, microgpt learns from the names that it comes with and makes up twenty.\n"
         "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
-        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n");
+        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n"
+        "What may surprise (documents that are cut to the block, a byte\\-order mark) is noted on standard error, in a\n"
+        "line that begins with microgpt: note:.\n");
     for (size_t c = 0; c < N_COMMANDS; c++) {
         char text[512], letter[16] = "", value[80];
         snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
