@@ -13,7 +13,7 @@ CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno $(SCHED)
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 
-# The program. It is built anew if the flags are others than the last time, which are kept in a file.
+# The program. It is built again if the flags are not those of the last time, which are in a file.
 microgpt: microgpt.c autograd.c autograd.h tests/build/flags
 	$(BUILD) -o $@ microgpt.c autograd.c -lm
 

@@ -839,7 +839,7 @@ static inline Vec keep_first(Vec v, size_t n)
     return (Vec)((Bits)v & first_ones(n));
 }
 
-// the first n lanes of v, and of other behind them
+// the first n numbers of v, then those of other
 static inline Vec blend_first(Vec v, size_t n, Vec other)
 {
     Bits keep = first_ones(n);

@@ -518,7 +518,7 @@ static bool microgpt(Work *w, Error *error)
 #include <unistd.h>
 #include <wchar.h>
 
-#define VERSION "1.0.0"
+#define VERSION "1.1.0"
 
 #if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
 #error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
@@ -1078,7 +1078,7 @@ static uint64_t count_matrices(uint64_t n_layer)
 }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
-static double least_parameters(const Model *model)
+static double min_parameters(const Model *model)
 {
     double E = (double)model->n_embd, L = (double)model->n_layer;
     return (2 * (double)model->vocab_size + (double)model->block_size) * E + 12 * L * E * E;
@@ -1106,7 +1106,7 @@ static bool too_large(const Model *model, double bytes, double cache, double ste
         most = parts[i].bytes > parts[most].bytes ? i : most;
     }
     return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
-                least_parameters(model), bytes / 1e9, parts[most].what);
+                min_parameters(model), bytes / 1e9, parts[most].what);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -1155,9 +1155,9 @@ static PositionCost count_loss(Model *model)
 // `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
 {
-    double least = 4 * sizeof(double) * least_parameters(model);
-    if (!fits_memory(least)) {
-        return too_large(model, least, 0, 0, error);
+    double min = 4 * sizeof(double) * min_parameters(model);
+    if (!fits_memory(min)) {
+        return too_large(model, min, 0, 0, error);
     }
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
@@ -1176,7 +1176,8 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     step.values += loss.values;
     step.lines += loss.lines;
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
+    double training = lanes * (step.values + 1) + (double)batch * step.cache;
+    double inference = sampling.cache + sampling.values;
     double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
@@ -1416,7 +1417,7 @@ static bool was_given(const Options *o, size_t offset)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Model files: safetensors. Eight bytes give the length of a header, the header is JSON, and behind it stand the
+ * Model files: safetensors. Eight bytes give the length of a header, the header is JSON, and after it come the
  * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
  * before it is used.
  */
@@ -1601,7 +1602,7 @@ typedef struct {
 // What a model file stores beside the model.
 typedef struct {
     Options options;               // those that the table marks as stored
-    Random random;                 // where the random numbers stood
+    Random random;                 // where the random numbers were
     bool has_random;
     char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
     bool resuming;                 // the run goes on: there must be memory for its batches
@@ -1724,7 +1725,7 @@ static const char *find_metadata(const Header *header, const char *key)
 }
 
 // Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
-// one behind the other. The tensors are put in the order of their names.
+// one after the other. The tensors are put in the order of their names.
 static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
 {
     static const struct { const char *name; uint64_t width; } dtypes[] = {
@@ -1988,7 +1989,7 @@ static bool read_data(int file, Header *header, Error *error)
     }
     ssize_t more = read_up_to(file, bytes, 1);
     return more == 0 || fail(error, FAILED, "%s: %s", header->path,
-                             more < 0 ? strerror(errno) : "it goes on behind the data");
+                             more < 0 ? strerror(errno) : "it goes on after the data");
 }
 
 // The random generator, to and from the numbers of train.random.
@@ -2040,7 +2041,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
-    if (least_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
+    if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
@@ -2116,7 +2117,7 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
  * then takes that name in one move. A run can be interrupted while it writes, too.
  */
 static sigset_t handled;                           // the signals that on_signal() takes
-static volatile sig_atomic_t running;              // there is work to lose: the first signal lets the run finish its step
+static volatile sig_atomic_t running;              // there is work to lose: the first signal lets a step finish
 static char *volatile unfinished;                  // the file that is being written, if there is one
 
 static void on_signal(int signal_number)
@@ -2505,7 +2506,7 @@ static void time_text(double s, char *text, size_t room)
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
-// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next one is drawn over all of it.
+// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
@@ -2630,7 +2631,7 @@ static void draw_curve(const Run *run, double took)
 
 #define LOG_HEADING "step,loss,lr\n"
 
-// The log of a resumed run goes on behind the last step that the model file knows; later rows are cut off, as the same
+// The log of a resumed run goes on after the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
 static bool open_log(Run *run, Error *error)
 {
@@ -2701,7 +2702,7 @@ static void look_at_clock(Run *run, uint64_t done)
     }
 }
 
-// If the run is to be saved, saves it. The log is not behind the model file, unless it takes no more.
+// If the run is to be saved, saves it. The log does not lag the model file, unless it takes no more.
 static bool save_run(Run *run, Error *error)
 {
     if (run->log) {
@@ -2977,7 +2978,7 @@ static void say_wrapped(Screen screen, const char *text)
     say("\n");
 }
 
-// What stands for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
+// What is shown for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
 typedef struct {
     char text[8];
     int columns;
@@ -3042,7 +3043,7 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
-// are as narrow as the labels, and the percentage of the strongest stands behind the row.
+// are as narrow as the labels, and the percentage of the strongest comes after the row.
 static void draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
                       Screen screen)
 {
@@ -3443,7 +3444,7 @@ static uint64_t fingerprint(const Documents *all)
     return hash;
 }
 
-// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
+// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and half of it is free.
 static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
 {
     uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
@@ -3560,7 +3561,7 @@ static bool begin_training(Work *w, Error *error)
     Job *job = w->job;
     uint64_t holdout = w->config->holdout;
     if (holdout >= w->docs.n) {
-        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout,
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: %zu documents in all", holdout,
                     w->docs.n);
     }
     if (w->resumed) {
@@ -3657,7 +3658,7 @@ static bool load(Job *job, size_t longest, Error *error)
     return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint, error);
 }
 
-// Samples alone, from a model file. Where the file tells how training's random numbers stood at the end, and no other
+// Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
 static bool run_sample(Job *job, Error *error)
 {
@@ -3671,7 +3672,8 @@ static bool run_sample(Job *job, Error *error)
         return false;
     }
     random_seed(&job->rng, seed);
-    if (checkpoint->has_random && (!was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed)) {
+    bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
+    if (checkpoint->has_random && same) {
         job->rng = checkpoint->random;
     }
     return infer(&job->work, error);
@@ -3907,7 +3909,7 @@ static const Option *find_letter(const Command *command, const char *argument, E
     return NULL;
 }
 
-// Reads the arguments behind the command, in order. With `only`, sets the option of that name alone.
+// Reads the arguments after the command, in order. With `only`, sets the option of that name alone.
 static bool read_arguments(Options *o, int argc, char **argv, const char *only, Error *error)
 {
     bool options_over = false;
@@ -3946,7 +3948,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
     return true;
 }
 
-// The whole command line: the command, then the recipe's options, then those given, wherever the recipe stands.
+// The whole command line: the command, then the recipe's options, then those given, wherever the recipe is.
 static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
 {
     const Command *command = &commands[0];
@@ -3975,7 +3977,7 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     if (o->n_arguments < command->min) {
         return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
-    if (o->config.temperature < 1e-200) {     // scores divided by less would overflow; only the likeliest has a chance anyway
+    if (o->config.temperature < 1e-200) {        // scores divided by less would overflow; the likeliest has it all
         o->config.temperature = 0;
     }
     if (o->save_every && !o->save) {
@@ -4074,10 +4076,10 @@ static void print_manual(void)
         "It is written beside its final name, flushed to disk and then renamed, so that it is whole.\n"
         "If it cannot take that name, it stays where it is, and the message says where.\n"
         "Its numbers must fit the checksum in the metadata; who changes them on purpose takes that out.\n"
-        "What a resume needs stands in it under names that begin with train.\\&\n"
+        "What a resume needs is in it under names that begin with train.\\&\n"
         ".PP\n"
         "A resumed run takes its options from the file.\n"
-        "Steps, lr, beta1, beta2 and schedule may be given anew, and hold from there on; the schedule is then over\n"
+        "Steps, lr, beta1, beta2 and schedule may be given again, and hold from there on; the schedule is then over\n"
         "the new number of steps.\n"
         "The others, if they are given, must be what they were, and the documents must be the same.\n"
         ".SH SIGNALS\n"

@@ -135,10 +135,10 @@ for command in '' train; do
     same "microgpt $command --help: options that it leaves out" "" "$missing"
     same "microgpt $command --help: lines wider than 120" 0 "$(awk 'length > 120' "$T/help" | wc -l | tr -d ' ')"
     # shellcheck disable=SC2086
-    same "microgpt $command --version" "microgpt 1.0.0" "$(microgpt $command --version 2>&1)"
+    same "microgpt $command --version" "microgpt 1.1.0" "$(microgpt $command --version 2>&1)"
 done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
-same "--version among other options" "microgpt 1.0.0" "$(microgpt --steps 3 --version 2>&1)"
+same "--version among other options" "microgpt 1.1.0" "$(microgpt --steps 3 --version 2>&1)"
 same "-q --help is help" "$(microgpt --help)" "$(microgpt -q --help 2>&1)"
 same "-h is help" "$(microgpt sample --help)" "$(microgpt sample -h 2>&1)"
 
