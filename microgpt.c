@@ -1176,7 +1176,8 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     step.values += loss.values;
     step.lines += loss.lines;
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double training = lanes * (step.values + 1) + (double)batch * step.cache, inference = sampling.cache + sampling.values;
+    double training = lanes * (step.values + 1) + (double)batch * step.cache;
+    double inference = sampling.cache + sampling.values;
     double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
@@ -2528,7 +2529,7 @@ static void time_text(double s, char *text, size_t room)
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
-// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next one is drawn over all of it.
+// The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
 static void draw_bar(const Run *run, uint64_t done, double now)
 {
     const Options *o = run->o;
@@ -3467,7 +3468,7 @@ static uint64_t fingerprint(const Documents *all)
     return hash;
 }
 
-// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and twice as large as that.
+// Whether a text is known; if not, with `add`, it is from here on. The set is a table of hashes, at most half full.
 static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
 {
     uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
@@ -3584,8 +3585,8 @@ static bool begin_training(Work *w, Error *error)
     Job *job = w->job;
     uint64_t holdout = w->config->holdout;
     if (holdout >= w->docs.n) {
-        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout,
-                    w->docs.n);
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
+                    holdout, w->docs.n);
     }
     if (w->resumed) {
         job->rng = job->checkpoint.random;
