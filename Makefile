@@ -39,14 +39,15 @@ DEBUG_CFLAGS = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c tests/debugger/names.h
 	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
 
-# In gdb, or else lldb, at the first line of the first training step. ARGS are the program's arguments.
+# In gdb, or else lldb, where the loss of the first document begins. ARGS are the program's arguments.
 GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit off' -x .gdbinit
 
 .PHONY: debug
 debug: microgpt-debug
 	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
 	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views -- ./microgpt-debug $(ARGS); \
+	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views \
+	    -- ./microgpt-debug $(ARGS); \
 	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
 
 # A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.
@@ -55,6 +56,12 @@ tour: microgpt-debug
 	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
 	@if [ -t 0 ] && [ -t 1 ]; then how=go; else how=whole batch=-batch; exec </dev/null; fi; \
 	$(GDB) $$batch -x tests/debugger/tour.gdb -ex $$how --args ./microgpt-debug --quiet --samples 1
+
+# An exercise of tests/debugger/README.md: a copy with one derivative broken, in the debugger. BREAK=N breaks the N-th.
+.PHONY: broken
+broken:
+	@sh tests/debugger/break $(BREAK)
+	@$(MAKE) -s -C tests/build/broken debug
 
 # Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
 # their name. tests/README.md has more.

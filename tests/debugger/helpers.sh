@@ -38,14 +38,8 @@ columns()
 
 rows() { sed -n "$1"p; }
 
-# The debug build, once for all tests that run side by side.
-lock=$BUILD/debugger.lock
-until mkdir "$lock" 2>/dev/null; do sleep 0.2; done
-trap 'rmdir "$lock" 2>/dev/null' EXIT
 [ -x microgpt ] || make -s CC="$CC" microgpt
 make -s CC="$CC" microgpt-debug || { not_ok "make microgpt-debug" "a program" "an error"; finish; }
-rmdir "$lock"
-trap - EXIT
 
 # Whether gdb and lldb are here, and can run a program: $have_gdb and $have_lldb.
 have_gdb=

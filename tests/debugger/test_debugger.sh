@@ -290,7 +290,8 @@ EOF
     done
     part help >"$T/help"
     same "every command has help" 0 "$(grep -c 'User-defined\|Undefined' "$T/help")"
-    for name in doc vec row around head cache attn lands top5 param moves watchgrad explain users look tape layer views; do
+    for name in doc vec row around head cache attn lands top5 param moves watchgrad explain users nudge look tape layer \
+        views; do
         if grep -q "^define $name\$" .gdbinit && grep -q "^command regex .* -- $name\$" .lldbinit &&
             grep -q "^  $name " "$T/session"; then
             ok "$name is in .gdbinit, in .lldbinit and in the list"
@@ -409,13 +410,13 @@ if [ ! "$have_lldb" ]; then
     skip "the commands in lldb" "no lldb that can run a program"
 else
     figures 1 16 4
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run \
-        -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
+    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' \
+        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
         -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
-        -o 'explain logits 5' -o 'look model->keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o tape -o 'layer 0' \
+        -o 'explain logits 5' -o 'look model->keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o 'row q' -o tape -o 'layer 0' \
         -o 'breakpoint delete -f' -o 'breakpoint set -n adam' -o continue -o 'param layer0.attn_wo 3 5' \
         -o 'users layer0.attn_wo 3 5' -o 'explain loss' -o 'explain &model->params[0]' -o 'users &model->params[0]' \
-        -o 'moves layer0.attn_wo 3 5' -o finish -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
+        -o 'moves layer0.attn_wo 3 5' -o 'nudge fc1 0 3' -o finish -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
     # what a command printed: from its echo to the next
     lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
     has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
@@ -433,6 +434,8 @@ else
     near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
     near "lldb: vec q" "$(figure attn_wq:0:3)" "$(lldb_part 'vec q' | columns 2)"
     near "lldb: vec q 1" "$(figure attn_wq:0:1)" "$(lldb_part 'vec q 1' | columns 2)"
+    near "lldb: row q" "$(figure attn_wq:0:3)" "$(lldb_part 'row q' | sed -n 's/^ *\[ *[0-9]*\]//p')"
+    has "lldb: nudge" "They agree." "$T/session"
     near "lldb: param" "$(figure grad)" "$(lldb_part 'param layer0.attn_wo 3 5' | awk '$1 == "gradient" { print $2 }')"
     near "lldb: moves" "$(figure param_before) $(figure param_after)" \
          "$(lldb_part 'moves layer0.attn_wo 3 5' | awk '$1 == "value" { print $3 }')"
@@ -454,6 +457,14 @@ else
     lldb --no-lldbinit -b -o 'breakpoint set -o true -n train_step' -o run -o 'print nonsense' ./microgpt-debug 2>&1 \
         </dev/null | awk '/^\(lldb\) print nonsense/ { on = 1 } on' >"$T/session"
     same "lldb: a mistyped name costs few lines" few "$(awk 'END { print NR < 8 ? "few" : NR }' "$T/session")"
+
+    # Stepping goes past what takes notes, into the operation.
+    line=$(grep -n 'emb_norm' microgpt.c | head -n 1 | cut -d : -f 1)
+    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n train_step' -o run \
+        -o "breakpoint set -o true -f microgpt.c -l $line" -o continue -o 'thread step-in' -o 'thread step-in' \
+        ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
+    same "lldb: step goes into rmsnorm, and past what is no lesson" "gpt rmsnorm rmsnorm" \
+         "$(echo $(sed -n 's/^ *frame #0: .*`\([a-z_]*\)(.*/\1/p' "$T/session" | tail -n 3))"
 
     # As in the editor, and as make debug starts it.
     init=$(sed -n 's/.*"initCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$(pwd)|")

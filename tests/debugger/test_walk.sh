@@ -100,7 +100,7 @@ if ! grep -q '^Recording' "$T/session" || grep -q 'does not support\|failed to r
     skip "the way back" "this gdb cannot record here"
 else
     part back >"$T/back"
-    has "reverse-next goes back over attn_logits" 'double *attn_logits = ' "$T/back"
+    has "reverse-next goes back over attn_logits" 'ag_row_dots(' "$T/back"
     has "in the same head" '= 1' "$T/back"
     same "forth again, the weight is what it was" "$(part there | sed -n 's/.* = //p')" "$(part forth | sed -n 's/.* = //p' | tail -n 1)"
     near "and what the engine says" "$(figure attn_weights:1:0:3 | rows 1)" "$(part there | sed -n 's/.* = //p')"

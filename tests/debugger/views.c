@@ -194,7 +194,9 @@ static bool name_in_source(int line, char name[40], const char **meaning)
 {
     line = statement_start(line);
     const char *text = source_line(line), *comment = comment_on(line), *given = NULL;
-    const char *equals = strstr(text, " = "), *into = equals ? NULL : strstr(text, "(tape, ");
+    const char *equals = strstr(text, " = "), *end = text + strlen(text);
+    equals = !equals && end - text > 2 && strcmp(end - 2, " =") == 0 ? end - 2 : equals;
+    const char *into = equals ? NULL : strstr(text, "(tape, ");
     size_t length = 0;
     *meaning = comment ? comment : "";
     if (comment && identifier(comment, &length) && comment[length] == ':') {
@@ -254,15 +256,13 @@ static double *first_gradient(const Tape *tape)
 
 static void note_operation(const Tape *tape, const char *operation, Note noted)
 {
-    bool inside = tape->counting;          // a part of an operation that has its note
+    bool inside = tape->counting || tape->first_value == 0;    // or a part of an operation that has its note
     for (size_t i = 0; i < notes.n_open; i++) {
         inside = inside || strcmp(notes.open[i].operation, noted.function) == 0;
     }
     if (!inside && (notes.n == 0 || notes_are_old(tape))) {
         notes.n = 0;
-        if (tape->first_value > 0) {       // the parameters are before the mark
-            *first_gradient(tape) = NO_GRADIENT;
-        }
+        *first_gradient(tape) = NO_GRADIENT;
     }
     if (notes.n == notes.room) {
         notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
