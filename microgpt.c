@@ -3463,10 +3463,14 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
 // The first n documents are known, and there is room for more texts.
 static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
 {
-    for (job->room = 2; (double)job->room < 2 * ((double)n + more) && job->room <= SIZE_MAX / 32;) {
+    double texts = (double)n + more;
+    if (!fits_memory(4 * sizeof *job->known * texts)) {
+        return no_memory(error);
+    }
+    for (job->room = 2; (double)job->room < 2 * texts;) {
         job->room *= 2;
     }
-    job->known = (double)job->room > (double)n + more ? calloc(job->room, sizeof *job->known) : NULL;
+    job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
         const Document *doc = &job->work.docs.docs[i];
         is_known(job, doc->tokens, doc->length, uchars, true);
