@@ -3444,7 +3444,7 @@ static uint64_t fingerprint(const Documents *all)
     return hash;
 }
 
-// Whether a text is known; if not, it is from here on, with `add`. The set is one of hashes, and half of it is free.
+// Whether a text is known; if not, with `add`, it is from here on. The set is a table of hashes, at most half full.
 static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
 {
     uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
@@ -3463,10 +3463,14 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
 // The first n documents are known, and there is room for more texts.
 static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
 {
-    for (job->room = 2; (double)job->room < 2 * ((double)n + more) && job->room <= SIZE_MAX / 32;) {
+    double texts = (double)n + more;
+    if (!fits_memory(4 * sizeof *job->known * texts)) {
+        return no_memory(error);
+    }
+    for (job->room = 2; (double)job->room < 2 * texts;) {
         job->room *= 2;
     }
-    job->known = (double)job->room > (double)n + more ? calloc(job->room, sizeof *job->known) : NULL;
+    job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
         const Document *doc = &job->work.docs.docs[i];
         is_known(job, doc->tokens, doc->length, uchars, true);
@@ -3561,8 +3565,8 @@ static bool begin_training(Work *w, Error *error)
     Job *job = w->job;
     uint64_t holdout = w->config->holdout;
     if (holdout >= w->docs.n) {
-        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: %zu documents in all", holdout,
-                    w->docs.n);
+        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
+                    holdout, w->docs.n);
     }
     if (w->resumed) {
         job->rng = job->checkpoint.random;

@@ -95,31 +95,31 @@ ln -s "$ROOT/microgpt" "$T/else where/bin/link"
 in_folder "through a link" / "$T/else where/bin/link"
 in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 
-# Installed, and gone again.
-D="$T/dest dir"
-check "make install" make -s -o microgpt install CFLAGS=-O1 DESTDIR="$D" PREFIX=/opt/my
+# Installed from a copy of the sources, built quickly; and gone again.
+D="$T/dest dir" P=$T/prefix
+mkdir -p "$T/source" "$P/bin" "$P/share/man"
+cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$T/source"
+installed() { make -s -C "$T/source" "$@" CC="$CC" LDFLAGS="$LDFLAGS" CFLAGS="$flags"; }
+flags=-O0
+check "make install" installed install DESTDIR="$D" PREFIX=/opt/my
 same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/folders \
 /opt/my/share/microgpt/names.txt /opt/my/share/microgpt/page.html" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
 mv "$D" "$T/moved"
 in_folder "installed" / "$T/moved/opt/my/bin/microgpt"
 mv "$T/moved" "$D"
-check "make uninstall" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+check "make install, a second time" installed install DESTDIR="$D" PREFIX=/opt/my
+check "make uninstall" installed uninstall DESTDIR="$D" PREFIX=/opt/my
 same "what make uninstall leaves" "" "$(find "$D" 2>/dev/null)"
-check "make uninstall, a second time" make -s uninstall DESTDIR="$D" PREFIX=/opt/my
+check "make uninstall, a second time" installed uninstall DESTDIR="$D" PREFIX=/opt/my
 
 # Without /proc, and started by its bare name, it is where the Makefile says. Folders that were there before stay there.
-P=$T/prefix
-mkdir -p "$T/source" "$P/bin" "$P/share/man"
-cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$T/source"
 printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"
-for i in 1 2; do
-    check "make install without /proc, $i" make -s -C "$T/source" install PREFIX="$P" CC="$CC" LDFLAGS="$LDFLAGS" \
-        CFLAGS="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
-done
+flags="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
+check "make install without /proc" installed install PREFIX="$P"
 in_folder "without /proc, by its bare name" / env PATH="$P/bin:$PATH" microgpt
 in_folder "without /proc, by its path" / "$P/bin/microgpt"
-check "make uninstall" make -s -C "$T/source" uninstall PREFIX="$P"
+check "make uninstall" installed uninstall PREFIX="$P"
 same "the folders that were there are left" ". ./bin ./share ./share/man" "$(cd "$P" && find . | sort | paste -s -d ' ' -)"
 
 # Help and version.
