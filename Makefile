@@ -21,7 +21,7 @@ microgpt: microgpt.c autograd.c autograd.h tests/build/flags
 tests/build/flags: always
 	@mkdir -p tests/build; echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
-# Train on the shipped names and print new ones.
+# Train on the shipped names, and print twenty that it makes up.
 .PHONY: run
 run: microgpt
 	./microgpt

@@ -97,32 +97,40 @@ double *ag_scalar(Tape *t, double data)
 // Does what line k of n lanes says; a single line is line 0 of one lane. See the walks.
 static void lines_forward(Line *const *lanes, size_t n, size_t k);
 
-// Writes one line, and does what it says, unless that is to wait for tape_compute().
-static inline void write_line(Tape *t, Line line)
+// Writes one line; end_line() then does what it says, unless that is to wait for tape_compute().
+static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    if (t->counting) {
-        t->n_lines++;
-        return;
-    }
-    if (t->n_lines == t->max_lines) {
+    if (!t->counting && t->n_lines == t->max_lines) {
         abort();
     }
-    Line *l = &t->lines[t->n_lines++];
-    *l = line;
-    if (!t->pending) {
+    Line *l = &t->lines[t->counting ? 0 : t->n_lines];
+    t->n_lines++;
+    l->op = op;
+    l->n = (uint32_t)n;
+    l->out = out;
+    l->a = a;
+    l->b = b;
+    l->c = c;
+    return l;
+}
+
+static inline double *end_line(const Tape *t, Line *l)
+{
+    double *out = l->out;
+    if (!t->pending && !t->counting) {
         lines_forward(&l, 1, 0);
     }
+    return out;
 }
 
 // An atom on n neighbours: one line, or n lines where every one is to be seen.
 static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
     if (fused(t)) {
-        write_line(t, (Line){.op = op, .n = (uint32_t)n, .out = out, .a = a, .b = b, .c = c});
-        return out;
+        return end_line(t, begin_line(t, op, out, n, a, b, c));
     }
     for (size_t i = 0; i < n; i++) {
-        write_line(t, (Line){.op = op, .n = 1, .out = out + i, .a = a + i, .b = b ? b + i : NULL, .c = c});
+        end_line(t, begin_line(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
     }
     return out;
 }
@@ -319,8 +327,7 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
         }
         return out;
     }
-    write_line(t, (Line){.op = OP_MUL_SCALAR, .n = (uint32_t)n, .out = out, .a = a, .b = s});
-    return out;
+    return end_line(t, begin_line(t, OP_MUL_SCALAR, out, n, a, s, 0));
 }
 
 static void mul_scalar_forward(Line *l)
@@ -350,9 +357,7 @@ double *ag_sum(Tape *t, double *a, size_t n)
         }
         return sum;
     }
-    double *out = ag_vector(t, 1);
-    write_line(t, (Line){.op = OP_SUM, .n = (uint32_t)n, .out = out, .a = a});
-    return out;
+    return end_line(t, begin_line(t, OP_SUM, ag_vector(t, 1), n, a, NULL, 0));
 }
 
 static void sum_forward(Line *l)
@@ -378,8 +383,7 @@ double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
     if (!fused(t)) {
         return sum_of_products(t, out, a, b, 1, n);
     }
-    write_line(t, (Line){.op = OP_DOT, .n = (uint32_t)n, .out = out, .a = a, .b = b});
-    return out;
+    return end_line(t, begin_line(t, OP_DOT, out, n, a, b, 0));
 }
 
 // These two are what the sums of products below are made of, once they are one line.
@@ -421,9 +425,10 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t 
         }
         return ag_mul_const(t, out, scale, n_keys);
     }
-    write_line(t, (Line){.op = OP_ROW_DOTS, .n = (uint32_t)n_keys, .out = out, .a = query, .b = keys, .c = scale,
-                         .length = (uint32_t)length, .stride = (uint32_t)stride});
-    return out;
+    Line *l = begin_line(t, OP_ROW_DOTS, out, n_keys, query, keys, scale);
+    l->length = (uint32_t)length;
+    l->stride = (uint32_t)stride;
+    return end_line(t, l);
 }
 
 static void row_dots_forward(Line *l)
@@ -453,9 +458,10 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, s
         }
         return out;
     }
-    write_line(t, (Line){.op = OP_WEIGHTED_SUM, .n = (uint32_t)n_rows, .out = out, .a = weights, .b = rows,
-                         .length = (uint32_t)length, .stride = (uint32_t)stride});
-    return out;
+    Line *l = begin_line(t, OP_WEIGHTED_SUM, out, n_rows, weights, rows, 0);
+    l->length = (uint32_t)length;
+    l->stride = (uint32_t)stride;
+    return end_line(t, l);
 }
 
 static void weighted_sum_forward(Line *l)
@@ -479,8 +485,9 @@ static void weighted_sum_backward(const Tape *t, const Line *l)
 // x dot row i of w. Local derivatives: row i, and x.
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
 {
-    write_line(t, (Line){.op = OP_LINEAR, .n = (uint32_t)w->rows, .out = out, .a = x, .w = w});
-    return out;
+    Line *l = begin_line(t, OP_LINEAR, out, w->rows, x, NULL, 0);
+    l->w = w;
+    return end_line(t, l);
 }
 
 static void linear_forward(Line *l)
@@ -506,9 +513,7 @@ static void linear_backward(const Tape *t, const Line *l)
 // plus out[i] where i is k.
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
-    double *out = ag_vector(t, n);
-    write_line(t, (Line){.op = OP_SOFTMAX, .n = (uint32_t)n, .out = out, .a = a});
-    return out;
+    return end_line(t, begin_line(t, OP_SOFTMAX, ag_vector(t, n), n, a, NULL, 0));
 }
 
 static double max_of(const double *a, size_t n)
@@ -549,9 +554,7 @@ static void softmax_backward(const Tape *t, const Line *l)
 // -out[i]*out[k] * scale/n, plus scale where i is k. The line's constant is at first eps, then the scale.
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
-    double *out = ag_vector(t, n);
-    write_line(t, (Line){.op = OP_RMSNORM, .n = (uint32_t)n, .out = out, .a = a, .c = eps});
-    return out;
+    return end_line(t, begin_line(t, OP_RMSNORM, ag_vector(t, n), n, a, NULL, eps));
 }
 
 static void rmsnorm_forward(Line *l)

@@ -574,7 +574,7 @@ static volatile sig_atomic_t interrupted;          // a signal has asked the run
 // A word beside the result, on standard error. --quiet silences it.
 static Error remark;
 #define note(o, ...) \
-    (set_error(&remark, DONE, __VA_ARGS__), (o)->quiet ? 0 : fprintf(stderr, "microgpt: note: %s\n", remark.text))
+    ((o)->quiet ? 0 : (set_error(&remark, DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", remark.text)))
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
@@ -1041,7 +1041,7 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     }
     if (file < 0) {
         return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
-                    o->data ? "" : "; to train on other documents: --data FILE");
+                    o->data ? "" : "; to use other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
@@ -1939,13 +1939,7 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
 // The hash FNV-1a of bytes, after those whose hash is given.
 #define FNV_START 14695981039346656037u
 #define FNV_PRIME 1099511628211u
-
-enum { CHECKSUM_SIZE = 32 };
-
-static void checksum_text(uint64_t hash, char text[CHECKSUM_SIZE])
-{
-    snprintf(text, CHECKSUM_SIZE, "fnv1a64:%016llx", (unsigned long long)hash);
-}
+#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata
 
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 {
@@ -1959,7 +1953,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 static bool read_data(int file, Header *header, Error *error)
 {
     static unsigned char bytes[1 << 14];
-    char checksum[CHECKSUM_SIZE];
+    char checksum[32];
     const char *expected = find_metadata(header, "checksum");
     uint64_t hash = FNV_START;
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
@@ -1987,7 +1981,7 @@ static bool read_data(int file, Header *header, Error *error)
             done += t->to ? 0 : n;
         }
     }
-    checksum_text(hash, checksum);
+    snprintf(checksum, sizeof checksum, CHECKSUM, hash);
     if (expected && strcmp(expected, checksum) != 0) {
         return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
                     "remove checksum from the metadata", header->path);
@@ -2173,28 +2167,23 @@ static void free_target(Target *target)
     free(target->part);
 }
 
-// Opens the file beside the final one, under a name that is not longer than names can be. -1: it cannot be.
+// Opens the file beside the final one, whose name may be as long as names can be: what is added takes the place of
+// whole characters at its end. -1: it cannot be.
 static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
-    size_t length = strlen(base) < 200 ? strlen(base) : 200;
-    while (length < strlen(base) && ((unsigned char)base[length] & 0xc0) == 0x80) {
-        length--;                                  // a whole character
+    size_t length = strlen(base), used = length < 200 ? length : 200;
+    while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) {
+        used--;
     }
-    int fd = -1;
-    for (unsigned i = 0; fd < 0 && i < 100; i++) {
-        sprintf(target->part, "%.*s.%ld-%u.part", (int)(base - target->path + (ptrdiff_t)length), target->path,
-                (long)getpid(), i);
-        hold_signals(true);
+    int fd = -1, most = (int)(base - target->path) + (int)used;
+    hold_signals(true);
+    for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
+        sprintf(target->part, "%.*s.%ld-%u.part", most, target->path, (long)getpid(), i);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
-        unfinished = fd >= 0 ? target->part : NULL;
-        int reason = errno;
-        hold_signals(false);
-        errno = reason;
-        if (fd < 0 && errno != EEXIST) {
-            break;
-        }
     }
+    unfinished = fd >= 0 ? target->part : NULL;
+    hold_signals(false);                           // which leaves errno alone
     return fd;
 }
 
@@ -2272,13 +2261,20 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
     putc('"', out);
 }
 
-// The header: the configuration, what is stored of the run, and a line for every tensor. Spaces at its end let the
-// numbers begin at a multiple of eight.
-static void write_header(FILE *out, const Options *o, const Model *model, const Tokenizer *tokenizer, uint64_t hash)
+// The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
+// Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
+static char *new_header(const Target *target, const Options *options_of_run, uint64_t step, const Model *model,
+                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
 {
-    char checksum[CHECKSUM_SIZE];
-    checksum_text(hash, checksum);
-    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"%s\"", checksum);
+    Options snapshot = *options_of_run, *o = &snapshot;
+    char *header = NULL;
+    FILE *out = open_memstream(&header, length);
+    if (!out) {
+        no_memory(error);
+        return NULL;
+    }
+    o->step = step;
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if (options[i].stored) {
             char key[64], value[64];
@@ -2304,27 +2300,13 @@ static void write_header(FILE *out, const Options *o, const Model *model, const 
     fprintf(out, ",\"train.random\":{\"dtype\":\"F64\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}", N_RANDOM, at,
             at + 8 * N_RANDOM);
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
-}
-
-// The header in memory of the caller's. NULL: it cannot be.
-static char *new_header(const Target *target, const Options *o, uint64_t step, const Model *model,
-                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
-{
-    Options snapshot = *o;
-    snapshot.step = step;
-    char *header = NULL;
-    FILE *text = open_memstream(&header, length);
-    bool ok = text != NULL;
-    if (ok) {
-        write_header(text, &snapshot, model, tokenizer, hash);
-        ok = !ferror(text);
-        ok = fclose(text) == 0 && ok;
-    }
+    bool ok = !ferror(out);
+    ok = fclose(out) == 0 && ok;
     if (ok && *length <= MAX_HEADER) {
         return header;
     }
-    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     free(header);
+    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     return NULL;
 }
 
@@ -2387,9 +2369,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
     free(header);
     bool ok = flush(&out);
-    if (ok) {
-        take_mode(target, out.file);
-    }
+    take_mode(target, out.file);
     while (ok && fsync(out.file) < 0) {
         ok = errno == EINTR;
         out.error = ok ? 0 : errno;
@@ -2400,7 +2380,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
     hold_signals(true);
     bool renamed = ok && rename(target->part, target->path) == 0;
-    int reason = ok ? errno : out.error;
+    out.error = ok ? errno : out.error;
     if (!ok && out.file >= 0) {
         unlink(target->part);
     }
@@ -2414,11 +2394,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
         hold_signals(false);
     }
-    if (ok && !renamed) {
-        return fail(error, FAILED, "%s: not saved under this name: %s; the model is in %s", target->name,
-                    strerror(reason), target->part);
-    }
-    return ok || fail(error, FAILED, "%s: not saved: %s", target->name, strerror(reason));
+    return renamed || fail(error, FAILED, ok ? "%s: not saved under this name: %s; the model is in %s"
+                           : "%s: not saved: %s", target->name, strerror(out.error), target->part);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2730,8 +2707,7 @@ static bool save_run(Run *run, Error *error)
     if (run->log) {
         flush(run->log);
     }
-    return !run->target.path ||
-           save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
@@ -2795,41 +2771,41 @@ static bool same_file(const char *a, const char *b)
     return b && stat(b, &info) == 0 && is_file(a, &info);
 }
 
-static bool two_things(const char *name, Error *error)
+// The name of a file that would be two things at once, or NULL.
+static const char *two_things(const Options *o)
 {
-    return fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume", name);
+    return is_file(o->save, &data_file) || same_file(o->save, o->log) ? o->save
+           : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
+}
+
+// Whether the model can be saved, as far as that can be known.
+static bool find_room(Run *run, Error *error)
+{
+    size_t length;
+    char *header = NULL;
+    bool ok = find_target(&run->target, run->o->save, error) &&
+              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length,
+                                   error));
+    free(header);
+    return ok;
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_run(Run *run, Error *error)
 {
     const Options *o = run->o;
+    const char *twice = two_things(o);
     set_up_progress(run);
-    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) {
-        return two_things(o->save, error);
-    }
-    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) {
-        return two_things(o->log, error);
-    }
-    if (o->save) {
-        size_t length;
-        char *header = NULL;
-        bool ok = find_target(&run->target, o->save, error) &&
-                  (header = new_header(&run->target, o, o->config.steps, run->model, run->tokenizer, 0, &length, error));
-        free(header);
-        if (!ok) {
-            return false;
-        }
-    }
-    if (o->log && !open_log(run, error)) {
+    if (!twice && ((o->save && !find_room(run, error)) || (o->log && !open_log(run, error)))) {
         return false;
     }
-    if (same_file(o->save, o->log)) {                    // neither of them was there before
+    if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
         unlink(run->target.path);
-        return two_things(o->save, error);
+        twice = o->save;
     }
     running = 1;
-    return true;
+    return !twice || fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume",
+                          twice);
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
@@ -3668,7 +3644,7 @@ static bool run_train(Job *job, Error *error)
         return false;
     }
     if (job->run.bar && job->o.config.samples) {
-        fprintf(stderr, "%" PRIu64 " of the %" PRIu64 " samples are in the training data\n", job->n_known,
+        fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
     return true;
@@ -4070,9 +4046,11 @@ static void print_manual(void)
     }
     say("%s",
         ".SH DESCRIPTION\n"
-        "Without arguments, microgpt learns from the names that it comes with and prints twenty new ones.\n"
+        "Without arguments, microgpt learns from the names that it comes with and makes up twenty.\n"
         "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
-        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n");
+        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n"
+        "What may surprise (documents that are cut to the block, a byte\\-order mark) is noted on standard error, in a\n"
+        "line that begins with microgpt: note:.\n");
     for (size_t c = 0; c < N_COMMANDS; c++) {
         char text[512], letter[16] = "", value[80];
         snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
@@ -4093,7 +4071,9 @@ static void print_manual(void)
     say("%s",
         ".SH MODEL FILES\n"
         "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
-        "It is written beside its final name, flushed to disk and then renamed, so that it is always whole.\n"
+        "It is written beside its final name, flushed to disk and then renamed, so that it is whole.\n"
+        "If it cannot take that name, it stays where it is, and the message says where.\n"
+        "Its numbers must fit the checksum in the metadata; who changes them on purpose takes that out.\n"
         "What a resume needs stands in it under names that begin with train.\\&\n"
         ".PP\n"
         "A resumed run takes its options from the file.\n"
@@ -4101,8 +4081,10 @@ static void print_manual(void)
         "the new number of steps.\n"
         "The others, if they are given, must be what they were, and the documents must be the same.\n"
         ".SH SIGNALS\n"
-        "On SIGINT or SIGTERM training ends after the current step, and the model is saved if \\-\\-save was given.\n"
+        "On SIGINT, SIGTERM or SIGHUP training ends after the current step; with \\-\\-save, the model is saved.\n"
         "A second signal ends it at once and leaves the last saved file as it is.\n"
+        "What was ignored at the start stays ignored.\n"
+        "With \\-\\-save, standard output or a log that takes no more ends training in the same way.\n"
         ".SH ENVIRONMENT\n"
         ".TP\n.B NO_COLOR\nif it is set and not empty, progress and heads have no colors.\n"
         ".TP\n.B TERM\ndumb: no progress; heads draws with digits.\n"
@@ -4112,7 +4094,7 @@ static void print_manual(void)
         ".SH EXIT STATUS\n"
         ".TP\n.B 0\ndone\n"
         ".TP\n.B 1\nthe work failed: a file, the data, a loss that is not finite, a full disk, no memory\n"
-        ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 130\ninterrupted\n"
+        ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 130\ninterrupted by SIGINT, SIGTERM or SIGHUP\n"
         ".SH EXAMPLES\n"
         ".EX\n"
         "microgpt \\-\\-steps 20000 \\-\\-save names.safetensors \\-\\-save\\-every 1000\n"

@@ -30,7 +30,8 @@ export ASAN_OPTIONS UBSAN_OPTIONS
 mkdir "$T/data"
 cp data/names.txt data/page.html "$T/data/"           # where the program looks for what it comes with
 printf 'anna\nbob\n\nc\303\251line\ndora\n' >"$T/names.txt"
-SIZES='--n-embd 4 --n-head 2 --block-size 6 --steps 3'
+printf 'an\nbo\nc\303\251\nli\ned\nra\n' >"$T/short.txt"          # the same characters
+SIZES='--n-embd 4 --n-head 2 --block-size 7 --steps 3'          # none of the names is cut
 
 # scenario NAME: the command line of one run of the program, in $W, where nothing else is.
 W=$T/work
@@ -47,8 +48,10 @@ scenario()
     new) set -- --data "$T/names.txt" $SIZES --samples 0 --save "$W/new" ;;
     # The buffer of the file is full within the header; within the parameters, Adam's memory, and the last tensor.
     layers) set -- --data "$T/names.txt" --n-layer 50 --n-embd 1 --n-head 1 --steps 1 --samples 0 --save "$W/new" ;;
-    large) set -- --data "$T/names.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
+    large) set -- --data "$T/short.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
+    fresh) set -- sample "$W/model" --new --data "$T/names.txt" --samples 3 --temperature 9 ;;
+    holdout) set -- --data "$T/names.txt" $SIZES --samples 1 --holdout 1 ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;
     heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
@@ -157,7 +160,7 @@ fault()
 FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
     >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
-scenarios='train save resume sample eval heads page'
+scenarios='train save resume sample fresh holdout eval heads page'
 [ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv manual"
 
 # count SCENARIO: the run without a fault, its result and its calls.

@@ -246,7 +246,7 @@ cd "$T/readme" || exit 1
 same "the README's commands: they work, without a word on standard error" "0 " "$? $(cat "$T/stderr")"
 cd "$ROOT" || exit 1
 same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
-    grep -c '^layer head itself' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
+    grep -c '^layer head  *self previous' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
     awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
 fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --docs 3
 fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --data data/names.txt

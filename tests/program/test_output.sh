@@ -97,7 +97,7 @@ in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 
 # Installed, and gone again.
 D="$T/dest dir"
-check "make install" make -s install DESTDIR="$D" PREFIX=/opt/my
+check "make install" make -s -o microgpt install CFLAGS=-O1 DESTDIR="$D" PREFIX=/opt/my
 same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/folders \
 /opt/my/share/microgpt/names.txt /opt/my/share/microgpt/page.html" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"

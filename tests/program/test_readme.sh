@@ -1,33 +1,99 @@
-# What README.md shows can be typed: its commands run as they stand there, and print what it says.
+# What the READMEs show can be typed: their commands run as they are written there, print what is shown, and leave nothing
+# that git would call untracked. The first screen has what it should have, and links lead somewhere.
 . tests/lib.sh
+READMES="README.md tests/README.md data/README.md tests/debugger/README.md"
 
-# A folder that looks like the project's, to type in.
+# A folder that looks like a clone of the project, to type in.
 S=$T/project
 mkdir -p "$S/data"
-cp microgpt "$S/microgpt"
-cp data/names.txt "$S/data/names.txt"
+cp microgpt README.md .gitignore "$S"
+cp data/names.txt data/page.html "$S/data"
 tail -n 300 data/names.txt >"$S/words.txt"
+git_there=
+(cd "$S" && git init -q && git add -A && git -c user.name=n -c user.email=e commit -q -m .) >"$T/git" 2>&1 && git_there=yes
 
-# The commands, one a line, without the prompts and remarks around them.
-sed -n -e 's/^    \(\.\/microgpt .*\)/\1/p' -e 's/^    \(sort .*\)/\1/p' -e 's/^\$ \(\.\/microgpt .*\)/\1/p' \
-    -e 's/^\(\.\/microgpt .*\)/\1/p' README.md | sed 's/  *#.*//' | grep -v makemore >"$T/commands"
-[ "$(wc -l <"$T/commands")" -ge 12 ] || not_ok "README.md: commands" "a dozen or more" "$(wc -l <"$T/commands")"
+# commands FILE: those that are indented, or follow a $, one a line, without remarks.
+commands() { sed -n -e 's/^    \([a-z.].*\)/\1/p' -e 's/^\$ \(.*\)/\1/p' "$1" | sed 's/  *#.*//'; }
+for readme in $READMES; do
+    [ -r "$readme" ] || continue
+    commands "$readme"
+done | awk '!seen[$0]++' >"$T/commands"
+n=0
 while IFS= read -r command; do
-    if (cd "$S" && sh -c "$command") >"$T/out" 2>"$T/err" </dev/null; then
-        ok "typed: $command"
-    else
-        not_ok "typed: $command" "exit status 0" "$? and '$(head -n 1 "$T/err")'"
-    fi
+    case $command in *makemore*) continue ;; esac            # it would have to be fetched
+    case $command in
+    './microgpt '* | 'sort '* | gnuplot*)
+        if [ "${command#gnuplot}" != "$command" ] && ! command -v gnuplot >/dev/null 2>&1; then
+            skip "typed: $command" "there is no gnuplot"
+            continue
+        fi
+        n=$((n + 1))
+        if (cd "$S" && GNUTERM=dumb sh -c "$command") >"$T/out" 2>"$T/err" </dev/null; then
+            ok "typed: $command"
+        else
+            not_ok "typed: $command" "exit status 0" "$? and '$(head -n 1 "$T/err")'"
+        fi
+        case $command in gnuplot*) check "gnuplot drew something" grep -q 'loss' "$T/out" ;; esac
+        ;;
+    esac
 done <"$T/commands"
+check "that were two dozen commands or more: $n" [ "$n" -ge 24 ]
+if [ -n "$git_there" ]; then
+    same "what git calls untracked or changed after them" "" "$(cd "$S" && git status --porcelain --untracked-files=all)"
+else
+    skip "what git calls untracked" "there is no git"
+fi
 
-# What it shows of them. Figures of evaluation are compared in their first digits: the last ones differ by machine.
+# What make is asked for is there: on lines of their own, and in the text.
+for readme in $READMES; do
+    [ -r "$readme" ] || continue
+    commands "$readme" | grep '^make'
+    grep -o '`make[^`]*`' "$readme" | tr -d '`'
+done | sort -u >"$T/makes"
+while IFS= read -r command; do
+    check "make knows: $command" sh -c "$(echo "$command" | sed 's/make/make -n -s/; s/ | .*//')"
+done <"$T/makes"
+
+# Links within a file, and to other files.
+anchors() { sed -n 's/^##* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-'; }
+for readme in $READMES; do
+    [ -r "$readme" ] || continue
+    for link in $(grep -o '](\([^)]*\))' "$readme" | sed 's/^](//; s/)$//' | grep -v '^http'); do
+        file=$(dirname "$readme")/${link%%#*} anchor=
+        [ -n "${link%%#*}" ] || file=$readme
+        [ "${link#*#}" = "$link" ] || anchor=${link#*#}
+        if [ ! -e "$file" ]; then
+            not_ok "$readme: $link" "a file" "none"
+        elif [ -n "$anchor" ] && ! anchors "$file" | grep -qx -e "$anchor"; then
+            not_ok "$readme: $link" "a heading" "none"
+        else
+            ok "$readme: $link leads somewhere"
+        fi
+    done
+done
+check "README.md has 350 lines at most: $(wc -l <README.md)" [ "$(wc -l <README.md)" -le 350 ]
+head -n 40 README.md >"$T/first"
+for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' '    make test ' \
+    '| | microgpt.py | this program |' 'the same bytes' '--save' 'microgpt sample' '--resume' 'microgpt eval' \
+    'microgpt heads' 'microgpt page' 'make tour' 'make bench'; do
+    check "the first forty lines have: $what" grep -qF -e "$what" "$T/first"
+done
+same "every section is in the contents" "$(sed -n 's/^## //p' README.md)" \
+    "$(sed -n '/^\*\*Contents/,/^$/p' README.md | grep -o '\[[^]]*\]' | tr -d '[]')"
+same "the workflow's steps are the two commands" "$(commands README.md | head -n 2)" \
+    "$(sed -n 's/^ *- run: //p' .github/workflows/test.yml)"
+same "and it runs on Linux and macOS" "ubuntu-latest, macos-latest" \
+    "$(sed -n 's/^ *os: \[\(.*\)\]$/\1/p' .github/workflows/test.yml)"
+
+# What is shown. Figures of evaluation are compared in their first digits: the last ones differ by machine.
 shown()
 {
     awk -v start="$1" '$0 == start { on = 1; next } on && (/^```/ || /^\$ /) { exit } on' README.md
 }
 first_digits() { awk '$NF ~ /^[0-9]+\.[0-9]+$/ { $NF = sprintf("%.9f", $NF) } 1'; }
 (cd "$S" && ./microgpt --quiet --save names.safetensors >/dev/null)
-for command in './microgpt sample names.safetensors --prompt jo --samples 4' './microgpt eval names.safetensors'; do
+for command in './microgpt sample names.safetensors --prompt jo --samples 4' \
+    './microgpt sample names.safetensors --new --samples 4' './microgpt eval names.safetensors'; do
     (cd "$S" && sh -c "$command") | first_digits >"$T/out"
     shown "\$ $command" | first_digits >"$T/expected"
     same_file "shown: $command" "$T/expected" "$T/out"
@@ -35,6 +101,10 @@ done
 (cd "$S" && ./microgpt -q) | sed -n '/^---/,/^sample  5/p' >"$T/out"
 sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/expected"
 same_file "shown: the first names" "$T/expected" "$T/out"
+same "shown: the documents held out" "$(sed -n 's/.*prints `\(held out: .*\)`.*/\1/p' README.md)" \
+    "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
+same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*and \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
+    "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
 # The lines of Python, where there is NumPy to run them.
 sed -n '/^```python/,/^```$/p' README.md | sed '/^```/d' >"$S/logits.py"
@@ -48,6 +118,22 @@ if [ -z "$python" ]; then
 else
     figures=$(sed -n 's/.*it prints \([0-9.]*\) for `a`, \([0-9.]*\) for `b`.*/\1 \2/p' README.md)
     same "the lines of Python: the first logits" "$figures" \
-        "$(cd "$S" && $python logits.py | head -n 1 | tr -d '[]' | awk '{ print $1, $2 }')"
+        "$(cd "$S" && $python logits.py | sed -n 1p | tr -d '[]' | awk '{ print $1, $2 }')"
+fi
+
+# The comparison with microgpt.py, with programs that print what it prints, and something else.
+if command -v python3 >/dev/null 2>&1; then
+    printf 'import os\nassert os.path.getsize("input.txt") == 229201\nprint(end=open("%s", newline="").read())\n' \
+        "$ROOT/tests/reference/microgpt-names2018.stdout" >"$T/same.py"
+    echo 'print("something else")' >"$T/other.py"
+    python3 tests/bench/compare.py "$T/same.py" >"$T/out" 2>&1
+    same "compare.py: the same bytes" "0 1" "$? $(grep -c 'standard output .* the same bytes$' "$T/out")"
+    same "compare.py: lines" "3 $(awk '/^\/\* =====/ { print NR - 1; exit }' microgpt.c)" \
+        "$(awk '/^lines/ { print $5, $6 }' "$T/out")"
+    python3 tests/bench/compare.py "$T/other.py" >"$T/out" 2>&1
+    same "compare.py: other bytes" "1 1" "$? $(grep -c 'standard output .* DIFFERENT$' "$T/out")"
+    check "compare.py without a file says how it is used" sh -c '! python3 tests/bench/compare.py none.py 2>&1 | grep -v "python3 tests/bench/compare.py microgpt.py"'
+else
+    skip "the comparison with microgpt.py" "there is no Python"
 fi
 finish

@@ -1,0 +1,39 @@
+"""microgpt.py against this program, on this machine: python3 tests/bench/compare.py microgpt.py
+
+Both train on the shipped names. It prints how long each run takes (of this program the best of seven), how many lines
+the algorithm has, and whether standard output is the same to the byte.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def run(command, folder):
+    start = time.perf_counter()
+    output = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
+    return time.perf_counter() - start, output
+
+
+if len(sys.argv) != 2 or not os.path.isfile(sys.argv[1]):
+    sys.exit(__doc__.splitlines()[0])
+theirs = os.path.abspath(sys.argv[1])
+with tempfile.TemporaryDirectory() as folder:
+    shutil.copy(os.path.join(ROOT, "data", "names.txt"), os.path.join(folder, "input.txt"))     # what it reads
+    runs = [run([os.path.join(ROOT, "microgpt")], folder) for _ in range(7)]
+    their_time, their_output = run([sys.executable, theirs], folder)
+our_time, our_output = min(runs)
+with open(theirs, encoding="utf-8") as file:
+    their_lines = len(file.readlines())
+with open(os.path.join(ROOT, "microgpt.c"), encoding="utf-8") as file:
+    our_lines = file.read().split("/* =====")[0].count("\n")
+same = our_output == their_output
+print(f"{'':24}{'microgpt.py':>12}{'this program':>14}")
+print(f"{'seconds a run':24}{their_time:12.1f}{our_time:14.3f}   {their_time / our_time:.0f} times faster")
+print(f"{'lines of the algorithm':24}{their_lines:12}{our_lines:14}")
+print(f"{'standard output':24}{len(their_output):12}{len(our_output):14}   {'the same bytes' if same else 'DIFFERENT'}")
+sys.exit(not same)
