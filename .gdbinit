@@ -336,7 +336,7 @@ end
 #
 # What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
 pipe -d @ skip -rfu ^(note_operation|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
-pipe -d @ skip -rfu ^(tape_.*|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(tape_.*|begin_line|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 
 # What `step` goes through without a stop: what only passes on, from an operation to the arithmetic that it stands for,
@@ -348,7 +348,7 @@ define hook-step
   set $way_back = $_shell_exitcode == 0
 end
 define passing
-  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|lines_forward|lines_backward) '
+  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|end_line|lines_forward|lines_backward) '
   set $passing = $_shell_exitcode == 0
 end
 define hook-stop

@@ -73,6 +73,14 @@ if [ "$have_terminal" ]; then
     has "another command is gdb's" ' = 3' "$T/typed.txt"
 fi
 
+# --- What `step` passes by and goes through is there under these names.
+
+for name in $(sed -n -e 's/^pipe .*skip -rfu ^(\(.*\))\$ @.*/\1/p' -e "s/.*grep -Eq '^(\(.*\)) '/\1/p" .gdbinit | tr '|' '\n' |
+    grep -v '[.*]\|^mem\|^exp$\|^log$\|^pow$\|^sqrt$\|^cos$'); do
+    check ".gdbinit: there is a function $name()" \
+        grep -q "[ *]$name(" microgpt.c autograd.c autograd.h tests/debugger/views.c
+done
+
 # --- From a line of the algorithm to the arithmetic: steps FUNCTION TEXT TARGET GOAL, as a table.
 
 steps()
