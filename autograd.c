@@ -387,18 +387,31 @@ double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 }
 
 // These two are what the sums of products below are made of, once they are one line.
-static double dot(const double *a, const double *b, size_t n)
+static inline double dot(const double *a, const double *b, size_t n)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            sums[k] += a[i + k] * b[i + k];
+        }
+    }
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    for (; i < n; i++) {
         sum += a[i] * b[i];
     }
     return sum;
 }
 
-static void add_scaled(double *y, double c, const double *x, size_t n)
+static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            y[i + k] += c * x[i + k];
+        }
+    }
+    for (; i < n; i++) {
         y[i] += c * x[i];
     }
 }
@@ -698,16 +711,23 @@ void tape_end_lanes(Tape *t)
     end_lane(t);
 }
 
-// Is line k of a lane the same as that of the lane before? Of a product with a matrix, the operands of all lanes are
-// taken together; so they must be distinct, and come after what the lanes before have made of theirs.
+// Is line k of a lane the same as that of the lane before? Where lanes are taken together as one product, their
+// operands must be distinct, and come after what the lanes before have made of theirs.
 static bool lines_are_alike(const Line *l, const Line *before)
 {
-    return l->op == before->op && (l->op != OP_LINEAR || (l->w == before->w && l->a >= before->a + l->w->cols &&
-                                                          l->a >= before->out + l->w->rows));
+    if (l->op != OP_LINEAR && l->op != OP_ROW_DOTS && l->op != OP_WEIGHTED_SUM) {
+        return l->op == before->op;
+    }
+    size_t n_a = l->op == OP_LINEAR ? l->w->cols : l->op == OP_ROW_DOTS ? l->length : before->n;
+    return l->op == before->op && (l->op != OP_LINEAR || l->w == before->w) && l->a >= before->a + n_a &&
+           l->a > before->out;
 }
 
 static bool lanes_are_alike(const Tape *t)
 {
+    if (t->ragged || t->n_lanes < 2) {
+        return false;
+    }
     for (size_t s = 1; s < t->n_lanes; s++) {
         for (size_t k = 0; k < t->lane_length; k++) {
             if (!lines_are_alike(&t->lanes[s][k], &t->lanes[s - 1][k])) {
@@ -715,7 +735,7 @@ static bool lanes_are_alike(const Tape *t)
             }
         }
     }
-    return t->n_lanes > 1 && !t->ragged;
+    return true;
 }
 
 void tape_compute(Tape *t)
@@ -766,21 +786,19 @@ static Line *lanes_backward(const Tape *t, Line *end)
  */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
 
-// A function that is kept out of those that call it, which stay short that way; and one that becomes a part of each of
-// them, because it is shorter where it is known what it is called with.
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #ifdef __AVX__
-#define LANES 4
+#define VEC 4
 #else
-#define LANES 2
+#define VEC 2
 #endif
 #if defined(__clang__) || __GNUC__ >= 12
 #define HAS_SHUFFLE
 #endif
-typedef double Vec __attribute__((vector_size(LANES * sizeof(double))));
-typedef uint64_t Bits __attribute__((vector_size(LANES * sizeof(double))));
+typedef double Vec __attribute__((vector_size(VEC * sizeof(double))));
+typedef uint64_t Bits __attribute__((vector_size(VEC * sizeof(double))));
 #define ZERO ((Vec){0})
 
 static inline Vec load(const double *p)
@@ -795,103 +813,90 @@ static inline void store(double *p, Vec v)
     memcpy(p, &v, sizeof v);
 }
 
-// ones in the first n lanes, of which there are LANES at most
-static inline Bits lanes_before(size_t n)
+// a load that the compiler neither moves nor repeats
+static inline Vec load_once(const double *p)
 {
-#if LANES == 4
+    typedef Vec Anywhere __attribute__((aligned(8), may_alias));
+    return *(const volatile Anywhere *)p;
+}
+
+// all bits of the first n numbers, of which there are VEC at most
+static inline Bits first_ones(size_t n)
+{
+#if VEC == 4
     static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
 #else
     static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, 0, 0};
 #endif
     Bits keep;
-    memcpy(&keep, ones + LANES - n, sizeof keep);
+    memcpy(&keep, ones + VEC - n, sizeof keep);
     return keep;
 }
 
-// the first n lanes of v, and zero in the others
+// the first n numbers of v, and zero after them
 static inline Vec keep_first(Vec v, size_t n)
 {
-    return (Vec)((Bits)v & lanes_before(n));
+    return (Vec)((Bits)v & first_ones(n));
 }
 
-// the first n lanes of v, then those of other
+// the first n lanes of v, and of other behind them
 static inline Vec blend_first(Vec v, size_t n, Vec other)
 {
-    Bits keep = lanes_before(n);
+    Bits keep = first_ones(n);
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
 static inline Vec larger(Vec a, Vec b)
 {
-    for (int k = 0; k < LANES; k++) {
+    for (int k = 0; k < VEC; k++) {
         a[k] = a[k] > b[k] ? a[k] : b[k];
     }
     return a;
 }
 
-static inline double lane_sum(Vec v)
+static inline double vec_sum(Vec v)
 {
-#if LANES == 4 && defined(HAS_SHUFFLE)
+#if VEC == 4 && defined(HAS_SHUFFLE)
     Vec half = v + __builtin_shufflevector(v, v, 2, 3, 0, 1);
     return half[0] + half[1];
-#elif LANES == 4
+#elif VEC == 4
     return (v[0] + v[2]) + (v[1] + v[3]);
 #else
     return v[0] + v[1];
 #endif
 }
 
-static inline double lane_max(Vec v)
+static inline double vec_max(Vec v)
 {
     double a = v[0] > v[1] ? v[0] : v[1];
-#if LANES == 4
+#if VEC == 4
     double b = v[2] > v[3] ? v[2] : v[3];
     a = a > b ? a : b;
 #endif
     return a;
 }
 
-// s[0..3] = the lane sums of four vectors
-static inline void lane_sums(double *s, Vec a, Vec b, Vec c, Vec d)
+// s[0..3] = the sums of four vectors
+static inline void vec_sums(double *s, Vec a, Vec b, Vec c, Vec d)
 {
-#if LANES == 4 && defined(HAS_SHUFFLE)
+#if VEC == 4 && defined(HAS_SHUFFLE)
     Vec ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
     Vec cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
     store(s, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
 #else
-    s[0] = lane_sum(a);
-    s[1] = lane_sum(b);
-    s[2] = lane_sum(c);
-    s[3] = lane_sum(d);
+    s[0] = vec_sum(a);
+    s[1] = vec_sum(b);
+    s[2] = vec_sum(c);
+    s[3] = vec_sum(d);
 #endif
 }
 
 static inline Vec square_root(Vec v)
 {
-    for (int k = 0; k < LANES; k++) {
+    for (int k = 0; k < VEC; k++) {
         v[k] = sqrt(v[k]);
     }
     return v;
-}
-
-// the square roots of two vectors, to the seven digits of single precision; of less than 1e-37, as if it were that, and
-// of more than 3e38, infinite
-static inline void rough_roots(Vec *a, Vec *b)
-{
-    typedef float Floats __attribute__((vector_size(2 * LANES * sizeof(float))));
-    Floats f = {0};
-    for (int k = 0; k < LANES; k++) {
-        f[k] = (float)(*a)[k];
-        f[LANES + k] = (float)(*b)[k];
-    }
-    f += 1e-37f;
-    for (int k = 0; k < 2 * LANES; k++) {
-        f[k] = sqrtf(f[k]);
-    }
-    for (int k = 0; k < LANES; k++) {
-        (*a)[k] = (double)f[k];
-        (*b)[k] = (double)f[LANES + k];
-    }
 }
 
 // e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
@@ -912,7 +917,7 @@ static inline Vec exponential(Vec x)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Kernels.
+ * Small kernels.
  */
 
 // the largest of n values; vectors are loaded just as they were stored, because a load across two stores would wait
@@ -920,47 +925,13 @@ static inline double largest(const double *a, size_t n)
 {
     Vec max = ZERO + a[0];
     size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
+    for (; i + VEC <= n; i += VEC) {
         max = larger(load(a + i), max);
     }
     if (i < n) {
         max = larger(blend_first(load(a + i), n - i, max), max);
     }
-    return lane_max(max);
-}
-
-// the sum of a[i] * b[i], even and odd vectors apart, so that no addition waits for the one before
-static inline double fast_dot(const double *a, const double *b, size_t n)
-{
-    Vec even = ZERO, odd = ZERO;
-    size_t i = 0;
-    for (; i + 2 * LANES <= n; i += 2 * LANES) {
-        even += load(a + i) * load(b + i);
-        odd += load(a + i + LANES) * load(b + i + LANES);
-    }
-    for (; i + LANES <= n; i += LANES) {
-        even += load(a + i) * load(b + i);
-    }
-    if (i < n) {
-        odd += keep_first(load(a + i) * load(b + i), n - i);
-    }
-    return lane_sum(even + odd);
-}
-
-// y[i] += c * x[i]
-static inline void fast_add_scaled(double *y, double c, const double *x, size_t n)
-{
-    if (n == 1) {
-        *y += c * *x;
-        return;
-    }
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        store(y + i, load(y + i) + c * load(x + i));
-    }
-    if (i < n) {
-        store(y + i, load(y + i) + keep_first(c * load(x + i), n - i));
-    }
+    return vec_max(max);
 }
 
 // s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
@@ -971,11 +942,11 @@ static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w,
     const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0;
     const double *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
     Vec xi = load(x), s0 = load(w0) * xi, s1 = load(w1) * xi, s2 = load(w2) * xi, s3 = load(w3) * xi;
-    if (cols < LANES) {
+    if (cols < VEC) {
         s0 = keep_first(s0, cols), s1 = keep_first(s1, cols), s2 = keep_first(s2, cols), s3 = keep_first(s3, cols);
     }
-    size_t i = LANES;
-    for (; i + LANES <= cols; i += LANES) {
+    size_t i = VEC;
+    for (; i + VEC <= cols; i += VEC) {
         xi = load(x + i);
         s0 += load(w0 + i) * xi;
         s1 += load(w1 + i) * xi;
@@ -989,7 +960,7 @@ static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w,
         s2 += keep_first(load(w2 + i) * xi, cols - i);
         s3 += keep_first(load(w3 + i) * xi, cols - i);
     }
-    lane_sums(s, s0, s1, s2, s3);
+    vec_sums(s, s0, s1, s2, s3);
 }
 
 // y[s][j] = c * (row j of w dot x[s]), or that added to y[s][j], for n pairs of x and y. Rows are fetched once for all.
@@ -1002,7 +973,7 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
         for (size_t s = 0; s < n; s++) {
             double *to = y[s] + j;
             dot_rows(sums, w + j * stride, stride, x[s], 4, cols);
-            for (size_t k = 0; k < 4; k += LANES) {
+            for (size_t k = 0; k < 4; k += VEC) {
                 store(to + k, add ? load(to + k) + c * load(sums + k) : c * load(sums + k));
             }
         }
@@ -1010,9 +981,9 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
     for (size_t s = 0; j < rows && s < n; s++) {
         double *to = y[s] + j;
         dot_rows(sums, w + j * stride, stride, x[s], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k += LANES) {
+        for (size_t k = 0; k < rows - j; k += VEC) {
             Vec old = load(to + k), new = add ? old + c * load(sums + k) : c * load(sums + k);
-            store(to + k, LANES < 4 && k + LANES <= rows - j ? new : blend_first(new, rows - j - k, old));
+            store(to + k, VEC < 4 && k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
         }
     }
 }
@@ -1024,109 +995,296 @@ static NOINLINE void multiply_any(double *const *y, const double *w, size_t stri
     multiply(y, w, stride, x, n, rows, cols, c, add);
 }
 
-// A tile: DOWN rows of ACROSS vectors, as many as there are registers for. Sums in a tile do not wait for one another.
+/* ------------------------------------------------------------------------------------------------------------------
+ * Products of matrices in their three uses: outputs, gradients of inputs, gradients of weights. Each is a sum over k of
+ * a(r, k) * b(k, j), and is computed in the same way:
+ *
+ *   tile     DOWN rows of ACROSS vectors of sums, which stay in registers while k goes from first to last. For every k
+ *            the WIDTH neighbours b(k, j) are added to each row, a(r, k) times. There are enough sums that none waits
+ *            for the one before; each load serves several of them; and no sum is taken across a vector.
+ *   panel    the WIDTH columns of b, for up to DEPTH values of k, copied to one place. There they stay, in the first
+ *            cache, while one tile after another uses them.
+ *
+ * Outputs, y(lane, j) = sum of x(lane, k) * w(j, k), and gradients of inputs, x(lane, j) = sum of y(lane, k) * w(k, j),
+ * differ in how the panel is copied. For gradients of weights, w(r, j) = sum of y(k, r) * x(k, j), k is the lane.
+ */
 #ifndef AUTOGRAD_TILE
 #if defined(__AVX512VL__) || defined(__aarch64__)
-#define AUTOGRAD_TILE 4
+#define AUTOGRAD_TILE 4                      // rows of a tile: as many as there are registers for
 #else
-#define AUTOGRAD_TILE 2
+#define AUTOGRAD_TILE 3
 #endif
 #endif
-enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, COLUMNS = ACROSS * LANES };
+enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
 
-static inline void load_tile(Vec tile[DOWN][ACROSS], double *const rows[DOWN])
+// Products with the same rows w: of each lane y = w x, or gradients of these. A lane sees the first rows[lane] rows,
+// and no more than the lane after it does.
+typedef struct {
+    size_t n;                                // lanes
+    double *x[MAX_LANES], *y[MAX_LANES];
+    size_t rows[MAX_LANES];
+    double *w;
+    size_t stride, cols;                     // of w: from row to row, and how much of each is used
+    double c;                                // all products are multiplied by it
+} Product;
+
+static ALWAYS_INLINE void load_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down, bool add)
 {
-    for (int k = 0; k < DOWN; k++) {
-        for (int i = 0; i < ACROSS; i++) {
-            tile[k][i] = load(rows[k] + i * LANES);
+    for (size_t r = 0; r < down; r++) {
+        for (size_t i = 0; i < ACROSS; i++) {
+            sums[r][i] = add ? load(rows[r] + i * VEC) : ZERO;
         }
     }
 }
 
-static inline void store_tile(Vec tile[DOWN][ACROSS], double *const rows[DOWN])
+static ALWAYS_INLINE void store_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down)
 {
-    for (int k = 0; k < DOWN; k++) {
-        for (int i = 0; i < ACROSS; i++) {
-            store(rows[k] + i * LANES, tile[k][i]);
+    for (size_t r = 0; r < down; r++) {
+        for (size_t i = 0; i < ACROSS; i++) {
+            store(rows[r] + i * VEC, sums[r][i]);
         }
     }
 }
 
-// Adds the vectors at x to every row, c[k] times to row k.
-static inline void add_to_tile(Vec tile[DOWN][ACROSS], const double c[DOWN], const double *x)
+// One step of k. Each vector of b is loaded once, right where it is used: else the compiler runs out of registers.
+static ALWAYS_INLINE void add_to_tile(Vec sums[DOWN][ACROSS], const double *a, const double *b, size_t down)
 {
-    Vec xi[ACROSS];
-    for (int i = 0; i < ACROSS; i++) {
-        xi[i] = load(x + i * LANES);
-    }
-    for (int k = 0; k < DOWN; k++) {
-        for (int i = 0; i < ACROSS; i++) {
-            tile[k][i] += c[k] * xi[i];
+    for (size_t i = 0; i < ACROSS; i++) {
+        Vec bi = load_once(b + i * VEC);
+        for (size_t r = 0; r < down; r++) {
+            sums[r][i] += a[r] * bi;
         }
     }
 }
 
-// x[s][i] += y[s][0] * w[0][i] + y[s][1] * w[1][i] + ..., for n pairs of x and y and one matrix: its rows, each times
-// its y, summed. A tile holds a piece of several x while all rows are added, so that the matrix is read less often.
-static inline void add_rows(double *const *x, const double *w, double *const *y, size_t n, size_t rows, size_t cols)
+// Has the next tile's row on its way before it is needed.
+static inline void fetch(const double *row)
 {
-    double spare[COLUMNS] = {0};           // takes what a tile has too much, where fewer x are left than it has rows
-    size_t i = 0;
-    for (; i + COLUMNS <= cols; i += COLUMNS) {
-        for (size_t s = 0; s < n; s += DOWN) {
-            double *to[DOWN];
-            const double *from[DOWN];
-            for (size_t k = 0; k < DOWN; k++) {
-                to[k] = s + k < n ? x[s + k] + i : spare;
-                from[k] = s + k < n ? y[s + k] : y[s];
+    for (size_t j = 0; j < WIDTH; j += 8) {
+        __builtin_prefetch(row + j, 1);
+    }
+}
+
+// How many of n rows the next tile takes: DOWN, or one less, so that none but a single row has a tile of its own.
+static inline size_t tile_rows(size_t n)
+{
+    return n == DOWN + 1 || n == DOWN - 1 ? DOWN - 1 : n >= DOWN ? DOWN : 1;
+}
+
+// Tiles whose rows are n lanes: c[s][j] (from zero, or added to) the sum over k < depth of a[s][k] * b[k * step + j].
+static ALWAYS_INLINE void tile_of_lanes(double *const *c, size_t c_at, double *const *a, size_t a_at, const double *b,
+                                 size_t step, size_t depth, bool add, size_t down)
+{
+    Vec sums[DOWN][ACROSS];
+    double *to[DOWN], *from[DOWN];
+    for (size_t r = 0; r < down; r++) {
+        to[r] = c[r] + c_at;
+        from[r] = a[r] + a_at;
+    }
+    load_tile(sums, to, down, add);
+    size_t k = 0;
+    do {
+        double ak[DOWN];
+        for (size_t r = 0; r < down; r++) {
+            ak[r] = from[r][k];
+        }
+        add_to_tile(sums, ak, b, down);
+        b += step;
+    } while (++k < depth);
+    store_tile(sums, to, down);
+}
+
+static NOINLINE void add_lanes(double *const *c, size_t c_at, double *const *a, size_t a_at, size_t n, const double *b,
+                            size_t step, size_t depth, bool add)
+{
+    for (size_t s = 0, down; s < n; s += down) {
+        down = tile_rows(n - s);
+        for (size_t r = s + down; n >= FEW_LANES && r < n && r < s + down + DOWN; r++) {
+            fetch(c[r] + c_at);
+        }
+        if (down == DOWN) {
+            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, DOWN);
+        } else if (down == DOWN - 1) {
+            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, DOWN - 1);
+        } else {
+            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, 1);
+        }
+    }
+}
+
+// Tiles whose rows are n rows of w: c[r * c_step + j] += the sum over k < depth of a[k][at + r] * b[k][j].
+static ALWAYS_INLINE void tile_of_rows(double *c, size_t c_step, double *const *a, size_t at, const double *const *b,
+                                size_t depth, size_t down)
+{
+    Vec sums[DOWN][ACROSS];
+    double *to[DOWN];
+    for (size_t r = 0; r < down; r++) {
+        to[r] = c + r * c_step;
+    }
+    load_tile(sums, to, down, true);
+    size_t k = 0;
+    do {
+        add_to_tile(sums, a[k] + at, b[k], down);
+    } while (++k < depth);
+    store_tile(sums, to, down);
+}
+
+static NOINLINE void add_rows(double *c, size_t c_step, size_t n, double *const *a, size_t at, const double *const *b,
+                           size_t depth)
+{
+    for (size_t r = 0, down; r < n; r += down, c += down * c_step) {
+        down = tile_rows(n - r);
+        for (size_t next = down; depth >= FEW_LANES && r + next < n && next < down + DOWN; next++) {
+            fetch(c + next * c_step);
+        }
+        if (down == DOWN) {
+            tile_of_rows(c, c_step, a, at + r, b, depth, DOWN);
+        } else if (down == DOWN - 1) {
+            tile_of_rows(c, c_step, a, at + r, b, depth, DOWN - 1);
+        } else {
+            tile_of_rows(c, c_step, a, at + r, b, depth, 1);
+        }
+    }
+}
+
+static inline size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// panel[k][j] = c * w(k, j), and zero from j = width on
+static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
+{
+    for (size_t k = 0; k < depth; k++, w += stride, panel += WIDTH) {
+        if (width == WIDTH) {
+            for (size_t j = 0; j < WIDTH; j += VEC) {
+                store(panel + j, c * load(w + j));
             }
-            Vec tile[DOWN][ACROSS];
-            load_tile(tile, to);
-            size_t j = 0;
-            do {
-                double c[DOWN];
-                for (size_t k = 0; k < DOWN; k++) {
-                    c[k] = from[k][j];
+        } else {
+            for (size_t j = 0; j < WIDTH; j++) {
+                panel[j] = j < width ? c * w[j] : 0;
+            }
+        }
+    }
+}
+
+// panel[k][j] = c * w(j, k), and zero from j = width on
+static NOINLINE void pack_crossed(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
+{
+    size_t k = 0;
+#if VEC == 4 && defined(HAS_SHUFFLE)
+    for (; k + 4 <= depth && width == WIDTH; k += 4) {
+        for (size_t j = 0; j < WIDTH; j += 4) {
+            const double *from = w + j * stride + k;
+            double *to = panel + k * WIDTH + j;
+            Vec r0 = c * load(from), r1 = c * load(from + stride);
+            Vec r2 = c * load(from + 2 * stride), r3 = c * load(from + 3 * stride);
+            Vec even01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), odd01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+            Vec even23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), odd23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+            store(to, __builtin_shufflevector(even01, even23, 0, 1, 4, 5));
+            store(to + WIDTH, __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5));
+            store(to + 2 * WIDTH, __builtin_shufflevector(even01, even23, 2, 3, 6, 7));
+            store(to + 3 * WIDTH, __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7));
+        }
+    }
+#endif
+    for (; k < depth; k++) {
+        for (size_t j = 0; j < WIDTH; j++) {
+            panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
+        }
+    }
+}
+
+// Forward, into y, or added to it: the outputs. Backward, added to x: what the gradients of y make of w.
+static NOINLINE void multiply_lanes(const Product *l, bool forward, bool add)
+{
+    _Alignas(64) double panel[DEPTH * WIDTH];
+    double spares[DOWN][WIDTH], *spare[DOWN];                // for tiles of which only a part is there
+    for (size_t r = 0; r < DOWN; r++) {
+        spare[r] = spares[r];
+    }
+    size_t rows = l->rows[l->n - 1], n_k = forward ? l->cols : rows, n_j = forward ? rows : l->cols;
+    double *const *from = forward ? l->x : l->y, *const *to = forward ? l->y : l->x;
+    for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
+        size_t depth = smaller(n_k - k0, DEPTH);
+        for (size_t j0 = 0; j0 < n_j; j0 += WIDTH) {
+            size_t width = smaller(n_j - j0, WIDTH), step = WIDTH, s = 0, down = 0;
+            const double *b = panel;
+            if (forward) {
+                pack_crossed(panel, l->w + j0 * l->stride + k0, l->stride, depth, width, l->c);
+            } else if (width == WIDTH && l->c == 1 && (l->n < FEW_LANES || depth * l->stride <= DEPTH * WIDTH)) {
+                b = l->w + k0 * l->stride + j0;              // small enough to stay in the cache as it is
+                step = l->stride;
+            } else {
+                pack(panel, l->w + k0 * l->stride + j0, l->stride, depth, width, l->c);
+            }
+            while (l->rows[s] <= (forward ? j0 : k0)) {
+                s++;                                         // sees none of these rows
+            }
+            bool start = add || k0 > 0;
+            if (width == WIDTH && l->rows[s] == rows) {      // all lanes see all rows
+                add_lanes(to + s, j0, from + s, k0, l->n - s, b, step, depth, start);
+                continue;
+            }
+            for (; s < l->n; s += down) {
+                down = tile_rows(l->n - s);
+                // Of the lanes of a tile, the first sees the fewest rows.
+                size_t common = forward ? depth : smaller(depth, l->rows[s] - k0);
+                if (width == WIDTH && (!forward || l->rows[s] >= j0 + WIDTH)) {
+                    add_lanes(to + s, j0, from + s, k0, down, b, step, common, start);
+                } else {
+                    add_lanes(spare, 0, from + s, k0, down, b, step, common, false);
+                    for (size_t r = 0; r < down; r++) {
+                        size_t there = forward ? smaller(width, l->rows[s + r] - j0) : width;
+                        for (size_t j = 0; j < there; j++) {
+                            to[s + r][j0 + j] = (start ? to[s + r][j0 + j] : 0) + spare[r][j];
+                        }
+                    }
                 }
-                add_to_tile(tile, c, w + j * cols + i);
-            } while (++j < rows);
-            store_tile(tile, to);
-        }
-    }
-    for (; i < cols; i += LANES) {
-        for (size_t s = 0; s < n; s++) {
-            Vec old = load(x[s] + i), sum = old;
-            for (size_t j = 0; j < rows; j++) {
-                sum += y[s][j] * load(w + j * cols + i);
+                for (size_t r = 1; !forward && r < down; r++) {
+                    for (size_t k = common; k < smaller(depth, l->rows[s + r] - k0); k++) {
+                        add_scaled(to[s + r] + j0, from[s + r][k0 + k], b + k * step, width);
+                    }
+                }
             }
-            store(x[s] + i, cols - i < LANES ? blend_first(sum, cols - i, old) : sum);
         }
     }
 }
 
-// w[j][i] += y[0][j] * x[0][i] + y[1][j] * x[1][i] + ... + y[n-1][j] * x[n-1][i]. A tile holds a piece of w while all n
-// products are added.
-static inline void add_products(double *w, double *const *y, double *const *x, size_t n, size_t rows, size_t cols)
+// Added to w: of each lane, y times x. Here w holds gradients.
+static NOINLINE void add_outer_products(const Product *l)
 {
-    double spare[COLUMNS] = {0};
-    for (size_t j = 0; j < rows; j += DOWN) {
-        size_t i = 0;
-        for (; i + COLUMNS <= cols; i += COLUMNS) {
-            double *to[DOWN];
-            for (size_t k = 0; k < DOWN; k++) {
-                to[k] = j + k < rows ? w + (j + k) * cols + i : spare;
+    _Alignas(64) double panel[MAX_LANES * WIDTH];
+    const double *b[MAX_LANES];
+    size_t rows = l->rows[l->n - 1];
+    for (size_t i = 0; i < l->cols; i += WIDTH) {
+        size_t width = smaller(l->cols - i, WIDTH);
+        bool packed = width < WIDTH || l->c != 1 || l->n >= FEW_LANES;
+        for (size_t s = 0; s < l->n; s++) {
+            b[s] = packed ? panel + s * WIDTH : l->x[s] + i;
+            if (packed) {
+                pack(panel + s * WIDTH, l->x[s] + i, 0, 1, width, l->c);
             }
-            Vec tile[DOWN][ACROSS];
-            load_tile(tile, to);
-            size_t s = 0;
-            do {
-                add_to_tile(tile, y[s] + j, x[s] + i);
-            } while (++s < n);
-            store_tile(tile, to);
         }
-        for (size_t k = j; i < cols && k < j + DOWN && k < rows; k++) {
-            for (size_t s = 0; s < n; s++) {
-                fast_add_scaled(w + k * cols + i, y[s][k], x[s] + i, cols - i);
+        if (width == WIDTH && l->rows[0] == rows) {
+            add_rows(l->w + i, l->stride, rows, l->y, 0, b, l->n);
+            continue;
+        }
+        for (size_t j = 0, first = 0, down; j < rows; j += down) {
+            down = tile_rows(rows - j);
+            for (; l->rows[first] < j + down; first++) {     // lanes that do not see all rows of the tile
+                for (size_t r = j; r < l->rows[first]; r++) {
+                    add_scaled(l->w + r * l->stride + i, l->y[first][r], b[first], width);
+                }
+            }
+            if (width == WIDTH) {
+                add_rows(l->w + j * l->stride + i, l->stride, down, l->y + first, j, b + first, l->n - first);
+            } else {
+                double spare[DOWN * WIDTH] = {0};
+                add_rows(spare, WIDTH, down, l->y + first, j, b + first, l->n - first);
+                for (size_t r = 0; r < down; r++) {
+                    add_scaled(l->w + (j + r) * l->stride + i, 1, spare + r * WIDTH, width);
+                }
             }
         }
     }
@@ -1158,14 +1316,14 @@ static inline void fast_softmax_forward(const Line *l)
         return;
     }
     Vec sum = ZERO;
-    for (size_t i = 0; i < n; i += LANES) {
+    for (size_t i = 0; i < n; i += VEC) {
         Vec x = load(a + i) - max;
-        Vec e = exponential(n - i < LANES ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
+        Vec e = exponential(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
         store(out + i, e);
         sum += e;
     }
-    double total = lane_sum(sum), share = 1 / total;
-    for (size_t i = 0; i < n; i += LANES) {
+    double total = vec_sum(sum), share = 1 / total;
+    for (size_t i = 0; i < n; i += VEC) {
         store(out + i, load(out + i) * share);
     }
     if (total != total) {
@@ -1173,49 +1331,11 @@ static inline void fast_softmax_forward(const Line *l)
     }
 }
 
-static inline void fast_softmax_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a), mean = fast_dot(g, l->out, l->n);
-    size_t n = l->n, i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        store(ga + i, load(ga + i) + load(l->out + i) * (load(g + i) - mean));
-    }
-    if (i < n) {
-        store(ga + i, load(ga + i) + keep_first(load(l->out + i) * (load(g + i) - mean), n - i));
-    }
-}
-
-static inline void fast_rmsnorm_forward(Line *l)
-{
-    size_t n = l->n, i = 0;
-    double per_n = 1 / (double)n, scale = 1 / sqrt(fast_dot(l->a, l->a, n) * per_n + l->c);
-    for (; i + LANES <= n; i += LANES) {
-        store(l->out + i, load(l->a + i) * scale);
-    }
-    if (i < n) {
-        store(l->out + i, blend_first(load(l->a + i) * scale, n - i, load(l->out + i)));
-    }
-    l->c = scale;
-}
-
-static inline void fast_rmsnorm_backward(const Tape *t, const Line *l)
-{
-    double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
-    double per_n = 1 / (double)l->n, mean = fast_dot(g, l->out, l->n) * per_n;
-    size_t n = l->n, i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        store(ga + i, load(ga + i) + scale * (load(g + i) - mean * load(l->out + i)));
-    }
-    if (i < n) {
-        store(ga + i, load(ga + i) + keep_first(scale * (load(g + i) - mean * load(l->out + i)), n - i));
-    }
-}
-
 static inline void fast_row_dots_forward(const Line *l)
 {
     double *out = l->out, *a = l->a;
-    if (l->length == LANES) {
-        multiply(&out, l->b, l->stride, &a, 1, l->n, LANES, l->c, false);
+    if (l->length == VEC) {
+        multiply(&out, l->b, l->stride, &a, 1, l->n, VEC, l->c, false);
     } else {
         multiply_any(&out, l->b, l->stride, &a, 1, l->n, l->length, l->c, false);
     }
@@ -1225,10 +1345,10 @@ static inline void fast_row_dots_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out);
     size_t length = l->length, stride = l->stride;
-    for (size_t j = 0; j < length; j += LANES) {
+    for (size_t j = 0; j < length; j += VEC) {
         double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
         Vec ca = l->c * load(l->a + j), sum = ZERO;
-        bool whole = length - j >= LANES;
+        bool whole = length - j >= VEC;
         for (size_t i = 0; i < l->n; i++, b += stride, gb += stride) {
             sum += g[i] * load(b);
             store(gb, load(gb) + (whole ? g[i] * ca : keep_first(g[i] * ca, length - j)));
@@ -1241,7 +1361,7 @@ static inline void fast_weighted_sum_forward(const Line *l)
 {
     double *out = l->out, *a = l->a;
     size_t n = l->n, length = l->length, stride = l->stride;
-    for (size_t j = 0; j < length; j += LANES) {
+    for (size_t j = 0; j < length; j += VEC) {
         Vec even = ZERO, odd = ZERO;
         const double *bi = l->b + j;
         size_t i = 0;
@@ -1252,7 +1372,7 @@ static inline void fast_weighted_sum_forward(const Line *l)
         if (i < n) {
             even += a[i] * load(bi);
         }
-        store(out + j, length - j < LANES ? blend_first(even + odd, length - j, load(out + j)) : even + odd);
+        store(out + j, length - j < VEC ? blend_first(even + odd, length - j, load(out + j)) : even + odd);
     }
 }
 
@@ -1260,105 +1380,164 @@ static inline void fast_weighted_sum_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
     size_t n = l->n, length = l->length, stride = l->stride;
-    if (length == LANES) {
-        multiply(&ga, l->b, stride, &g, 1, n, LANES, 1, true);
+    if (length == VEC) {
+        multiply(&ga, l->b, stride, &g, 1, n, VEC, 1, true);
     } else {
         multiply_any(&ga, l->b, stride, &g, 1, n, length, 1, true);
     }
-    for (size_t j = 0; j < length; j += LANES) {
+    for (size_t j = 0; j < length; j += VEC) {
         double *gb = grad(t, l->b) + j;
         Vec gj = load(g + j);
-        bool whole = length - j >= LANES;
+        bool whole = length - j >= VEC;
         for (size_t i = 0; i < n; i++, gb += stride) {
             store(gb, load(gb) + (whole ? l->a[i] * gj : keep_first(l->a[i] * gj, length - j)));
         }
     }
 }
 
+// The first of n lanes whose lines use the same rows, as one product. A weighted sum goes from y to x, the others from
+// x to y. Returns how many there are.
+static size_t take_lanes(Product *p, Line *const *lanes, size_t n, size_t k)
+{
+    const Line *first = &lanes[0][k], *l = first;
+    bool matrix = l->op == OP_LINEAR, sums = l->op == OP_WEIGHTED_SUM;
+    p->w = matrix ? l->w->data : l->b;
+    p->stride = matrix ? l->w->cols : l->stride;
+    p->cols = matrix ? l->w->cols : l->length;
+    p->c = matrix || sums ? 1 : l->c;
+    size_t s = 0;
+    do {
+        p->x[s] = sums ? l->out : l->a;
+        p->y[s] = sums ? l->a : l->out;
+        p->rows[s] = l->n;
+        l = ++s < n ? &lanes[s][k] : l;
+    } while (s < n && s < MAX_LANES && l->b == first->b &&
+             (matrix || (l->n >= p->rows[s - 1] && l->length == first->length && l->stride == first->stride &&
+                         l->c == first->c && l->b + (l->n - 1) * l->stride + l->length <= first->out)));
+    return p->n = s;
+}
 
+static void to_gradients(const Tape *t, double **values, size_t n)
+{
+    for (size_t s = 0; s < n; s++) {
+        values[s] = grad(t, values[s]);
+    }
+}
+
+// Few lanes are not worth a panel: rows are multiplied where they are. Those of 16 and of 64 are the default model's,
+// and where the length is known, loops over it need not be counted.
 static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
-    const Matrix *w = lanes[0][k].w;
-    for (size_t s = 0; s < n;) {
-        double *x[32], *y[32];
-        size_t i = 0;
-        for (; s < n && i < 32; i++, s++) {
-            x[i] = lanes[s][k].a;
-            y[i] = lanes[s][k].out;
-        }
-        if (w->cols == 16) {
-            multiply(y, w->data, 16, x, i, w->rows, 16, 1, false);
-        } else if (w->cols == 64) {
-            multiply(y, w->data, 64, x, i, w->rows, 64, 1, false);
+    Product p;
+    for (; n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, lanes, n, k);
+        if (p.n >= FEW_LANES) {
+            multiply_lanes(&p, true, false);
+        } else if (p.cols == 16) {
+            multiply(p.y, p.w, 16, p.x, p.n, p.rows[0], 16, 1, false);
+        } else if (p.cols == 64) {
+            multiply(p.y, p.w, 64, p.x, p.n, p.rows[0], 64, 1, false);
         } else {
-            multiply_any(y, w->data, w->cols, x, i, w->rows, w->cols, 1, false);
+            multiply_any(p.y, p.w, p.cols, p.x, p.n, p.rows[0], p.cols, 1, false);
         }
     }
+}
+
+// The gradients of a product: of the rows first, then of what was multiplied by them.
+static void product_backward(const Tape *t, Product *p, bool sums)
+{
+    double *w = p->w;
+    to_gradients(t, sums ? p->x : p->y, p->n);
+    p->w = grad(t, w);
+    add_outer_products(p);
+    to_gradients(t, sums ? p->y : p->x, p->n);
+    p->w = w;
+    multiply_lanes(p, sums, true);
 }
 
 static void linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    Matrix *w = lanes[0][k].w;
-    for (size_t s = 0; s < n;) {
-        double *x[32], *gx[32], *g[32], *gw = grad(t, w->data);
-        size_t i = 0;
-        for (; s < n && i < 32; i++, s++) {
-            x[i] = lanes[s][k].a;
-            gx[i] = grad(t, x[i]);
-            g[i] = grad(t, lanes[s][k].out);
+    Product p;
+    for (; n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, lanes, n, k);
+        if (p.n >= FEW_LANES || p.cols % WIDTH) {
+            product_backward(t, &p, false);
+            continue;
         }
-        if (w->cols == 16) {
-            add_rows(gx, w->data, g, i, w->rows, 16);
-            add_products(gw, g, x, i, w->rows, 16);
-        } else {
-            add_rows(gx, w->data, g, i, w->rows, w->cols);
-            add_products(gw, g, x, i, w->rows, w->cols);
+        const double *x[FEW_LANES];
+        for (size_t s = 0; s < p.n; s++) {
+            x[s] = p.x[s];
+            p.x[s] = grad(t, p.x[s]);
+            p.y[s] = grad(t, p.y[s]);
+        }
+        for (size_t i = 0; i < p.cols; i += WIDTH) {
+            add_rows(grad(t, p.w) + i, p.cols, p.rows[0], p.y, 0, x, p.n);
+            add_lanes(p.x, i, p.y, 0, p.n, p.w + i, p.cols, p.rows[0], true);
+            for (size_t s = 0; s < p.n; s++) {
+                x[s] += WIDTH;
+            }
         }
     }
 }
 
-#define EACH_LANE(name)                                                                                        \
-    static void name##_forward_lanes(Line *const *lanes, size_t n, size_t k)                                  \
-    {                                                                                                          \
-        for (size_t s = 0; s < n; s++) {                                                                       \
-            fast_##name##_forward(&lanes[s][k]);                                                               \
-        }                                                                                                      \
-    }                                                                                                          \
-    static void name##_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)                  \
-    {                                                                                                          \
-        for (size_t s = n; s-- > 0;) {                                                                         \
-            fast_##name##_backward(t, &lanes[s][k]);                                                           \
-        }                                                                                                      \
+// Short rows, and few of them, are not worth a product.
+static bool are_small(Line *const *lanes, size_t n, size_t k)
+{
+    return n * lanes[0][k].length < 32 * WIDTH || lanes[0][k].length <= VEC;
+}
+
+static void rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
+{
+    Product p;
+    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
+    for (size_t s = 0; small && s < n; s++) {
+        (sums ? fast_weighted_sum_forward : fast_row_dots_forward)(&lanes[s][k]);
     }
-EACH_LANE(softmax)
-EACH_LANE(rmsnorm)
-EACH_LANE(row_dots)
-EACH_LANE(weighted_sum)
+    for (; !small && n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, lanes, n, k);
+        multiply_lanes(&p, !sums, false);
+    }
+}
+
+static void rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+{
+    Product p;
+    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
+    for (size_t s = n; small && s-- > 0;) {
+        (sums ? fast_weighted_sum_backward : fast_row_dots_backward)(t, &lanes[s][k]);
+    }
+    for (; !small && n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, lanes, n, k);
+        product_backward(t, &p, sums);
+    }
+}
+
+static void softmax_forward_lanes(Line *const *lanes, size_t n, size_t k)
+{
+    for (size_t s = 0; s < n; s++) {
+        fast_softmax_forward(&lanes[s][k]);
+    }
+}
 
 static const FastOperation faster[N_OPS] = {
     [OP_LINEAR] = {linear_forward_lanes, linear_backward_lanes},
-    [OP_ROW_DOTS] = {row_dots_forward_lanes, row_dots_backward_lanes},
-    [OP_WEIGHTED_SUM] = {weighted_sum_forward_lanes, weighted_sum_backward_lanes},
-    [OP_SOFTMAX] = {softmax_forward_lanes, softmax_backward_lanes},
-    [OP_RMSNORM] = {rmsnorm_forward_lanes, rmsnorm_backward_lanes},
+    [OP_ROW_DOTS] = {rows_forward_lanes, rows_backward_lanes},
+    [OP_WEIGHTED_SUM] = {rows_forward_lanes, rows_backward_lanes},
+    [OP_SOFTMAX] = {softmax_forward_lanes, NULL},
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam, several parameters at a time.
  */
 
-// The same for four vectors at a time, because roots and divisions cost more than all the rest. The move is a fraction.
-// Of the first two vectors it is m / (root + eps). Of the other two the root is only known roughly, as r. One step of
-// Newton's gives the missing digits: (r*r + v) / (2*r); so m / (root + eps) is 2*r*m / (r*r + v + 2*r*eps). There v is
-// scaled up, so that what single precision cannot tell from zero is far below eps. In this way the unit for roots and
-// those for products share the work. Then one division serves all four: it gives the reciprocal of the product of the
-// four denominators, and multiplying it by the other three gives each its own. Returns how many parameters it has
-// moved; it stops early where numbers are too large for this, and does nothing where the rate or eps is out of range,
-// or where the means forget so fast that the shorter way to write them loses digits.
+// adam() of microgpt.c for four vectors at a time, because roots and divisions cost more than all the rest: one division serves all
+// four. It gives the reciprocal of the product of their denominators, and multiplying that by the other three gives each
+// its own. Returns how many parameters it has moved: it stops where numbers are too large to be multiplied, or are not
+// numbers, and does nothing where the rate or eps is out of range, or where the means forget so fast that the shorter
+// way to write them loses digits.
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
 {
-    const double scale = 0x1p60, root_scale = 0x1p30;
     double root2 = sqrt(correct2), rate = lr * root2 / correct1;
     double new1 = 1 - beta1, new2 = 1 - beta2;
     eps *= root2;
@@ -1366,32 +1545,27 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
     if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) {
         return 0;
     }
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        Vec mean[4] = {ZERO}, square[4] = {ZERO};
+    for (; i + 4 * VEC <= n; i += 4 * VEC) {
+        Vec mean[4], square[4], below[4];
         for (size_t k = 0; k < 4; k++) {
-            size_t j = i + k * LANES;
-            square[k] = load(v + j) + new2 * (load(g + j) * load(g + j) - load(v + j));
-            mean[k] = load(m + j) + new1 * (load(g + j) - load(m + j));
+            Vec gk = load(g + i + k * VEC), mk = load(m + i + k * VEC), vk = load(v + i + k * VEC);
+            mean[k] = mk + new1 * (gk - mk);
+            square[k] = vk + new2 * (gk * gk - vk);
+            below[k] = square_root(square[k]) + eps;
         }
-        Vec v2 = square[2] * scale, v3 = square[3] * scale, r2 = v2, r3 = v3;
-        rough_roots(&r2, &r3);
-        Vec d0 = square_root(square[0]) + eps, d2 = r2 * (r2 + 2 * root_scale * eps) + v2;
-        Vec d1 = square_root(square[1]) + eps, d3 = r3 * (r3 + 2 * root_scale * eps) + v3;
-        Vec d01 = d0 * d1, d23 = d2 * d3, all = d01 * d23;
-        if (!(lane_sum(all) < 1e200)) {
+        Vec below01 = below[0] * below[1], below23 = below[2] * below[3], all = below01 * below23;
+        if (!(vec_sum(all) < 1e200)) {
             break;
         }
+        Vec share = rate / all, share01 = share * below23, share23 = share * below01;
+        Vec move[4] = {share01 * below[1], share01 * below[0], share23 * below[3], share23 * below[2]};
         for (size_t k = 0; k < 4; k++) {
-            size_t j = i + k * LANES;
+            size_t j = i + k * VEC;
+            store(p + j, load(p + j) - mean[k] * move[k]);
             store(m + j, mean[k]);
             store(v + j, square[k]);
             store(g + j, ZERO);
         }
-        Vec share = rate / all, share01 = share * d23, share23 = 2 * root_scale * share * d01;
-        store(p + i, load(p + i) - mean[0] * d1 * share01);
-        store(p + i + LANES, load(p + i + LANES) - mean[1] * d0 * share01);
-        store(p + i + 2 * LANES, load(p + i + 2 * LANES) - mean[2] * r2 * d3 * share23);
-        store(p + i + 3 * LANES, load(p + i + 3 * LANES) - mean[3] * r3 * d2 * share23);
     }
     return i;
 }

@@ -1,6 +1,7 @@
 # Never lose a model: what a user, a disk, a pipe or a terminal may do to a run that saves. The numbers are those of the
 # list in tests/README.md. With ALL=1, a thousand double signals instead of fifty.
 # takes long
+# shellcheck disable=SC2010,SC2012,SC2086,SC2217
 . tests/lib.sh
 
 # The program beside names of its own, in a folder that everyone can enter: nothing that is shipped is at risk.
@@ -240,6 +241,10 @@ cp "$D/names" "$D/data/names.txt"
 status=$? said=$(cat "$D/err")
 ends '11. a model and a log that are not there yet' 2 "$twice"
 same '11. they are still not there' '' "$(ls "$D" | grep '^x')"
+echo old >"$D/both"
+run "$M" -q --steps 1 --save "$D/both" --log "$D/./both"
+ends '11. one file as both' 2 "$twice"
+same '11. it is what it was' old "$(cat "$D/both")"
 ln -s link-to "$D/link"
 run "$M" -q --steps 1 --save "$D/link-to" --log "$D/link"
 ends '11. a log that is a link to the model, which is not there yet' 2 "$twice"
@@ -335,8 +340,10 @@ same '16. but nothing' '' "$(cat "$D/out")"
 long=$(awk 'BEGIN { for (i = 0; i < 900; i++) printf "1234567890" }')
 run "$M" --steps "${long}x"
 ends '16. an argument of 9 KB leaves room for the reason' 2 'microgpt: --steps 1234567890* ... *: not a whole number'
+run "$M" "$(printf 'a\302\233\033b')"
+ends '16. an argument with control characters' 2 'microgpt: a???b: no such command*'
 run "$M" sample "$D/$long"
-ends '16. so does a file name' 1 'microgpt: *: File name too long'
+ends '16. a file name of 9 KB, too' 1 'microgpt: *: File name too long'
 name=$(echo "$long" | cut -c 1-250)
 run "$M" -q --steps 9 --save "$D/$name"
 ends '16. a file name of 250 bytes' 0 ''
