@@ -318,7 +318,7 @@ define rewind
     set $position = $arg1
   end
   set environment LD_BIND_NOW 1
-  set environment GLIBC_TUNABLES glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-ERMS,-XSAVE,-XSAVEC
+  set environment GLIBC_TUNABLES glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-FMA,-FMA4,-ERMS,-XSAVE,-XSAVEC
   tbreak train_step
   run
   eval "tbreak microgpt.c:%d if pos_id == %d && h == %d", line_of("gpt", "q_h ="), $position, $head
@@ -336,11 +336,11 @@ end
 #
 # What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
 pipe -d @ skip -rfu ^(note_operation|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
-pipe -d @ skip -rfu ^(tape_.*|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(tape_.*|begin_line|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 
-# What `step` goes through without a stop: what only passes on, from an operation to the arithmetic it stands for, and on
-# the way back from there.
+# What `step` goes through without a stop: what only passes on, from an operation to the arithmetic that it stands for,
+# and on the way back from there.
 set $stepping = 0
 define hook-step
   set $stepping = 1
@@ -348,7 +348,7 @@ define hook-step
   set $way_back = $_shell_exitcode == 0
 end
 define passing
-  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|write_line|lines_forward|lines_backward) '
+  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|end_line|lines_forward|lines_backward) '
   set $passing = $_shell_exitcode == 0
 end
 define hook-stop

@@ -54,8 +54,8 @@ static const size_t pos_id = NOWHERE, li = NOWHERE, h = NOWHERE;
 #define ag_softmax(tape, ...) NOTED(tape, ag_softmax, 0, ag_softmax(tape, __VA_ARGS__))
 #define ag_rmsnorm(tape, ...) NOTED(tape, ag_rmsnorm, 0, ag_rmsnorm(tape, __VA_ARGS__))
 
-// The same for those that microgpt.c defines itself. Their first argument is tape, or model, where they are called; where
-// they are defined it begins with the word Tape, or Model, and all stays as it is.
+// The same for those that microgpt.c defines itself. Their first argument is tape, or model, where they are called;
+// where they are defined it begins with the word Tape, or Model, and all stays as it is.
 #define linear_into(tape, ...) IS_##tape, linear_into, (tape, __VA_ARGS__))
 #define linear(tape, ...) IS_##tape, linear, (tape, __VA_ARGS__))
 #define softmax(tape, ...) IS_##tape, softmax, (tape, __VA_ARGS__))

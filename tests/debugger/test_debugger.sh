@@ -1,6 +1,6 @@
 #!/bin/sh
-# The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, and the
-# editor's files. The numbers are compared with those of the fast engine (figures.c).
+# The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, and
+# the editor's files. The numbers are compared with those of the fast engine (figures.c).
 # this file only with ALL=1
 # needs microgpt-debug
 . tests/debugger/helpers.sh
@@ -411,12 +411,14 @@ if [ ! "$have_lldb" ]; then
 else
     figures 1 16 4
     lldb --no-lldbinit -b -o 'command source -s true .lldbinit' \
-        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o views -o doc -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
+        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o views -o doc \
+        -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
         -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
         -o 'explain logits 5' -o 'look model->keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o 'row q' -o tape -o 'layer 0' \
         -o 'breakpoint delete -f' -o 'breakpoint set -n adam' -o continue -o 'param layer0.attn_wo 3 5' \
         -o 'users layer0.attn_wo 3 5' -o 'explain loss' -o 'explain &model->params[0]' -o 'users &model->params[0]' \
-        -o 'moves layer0.attn_wo 3 5' -o 'nudge fc1 0 3' -o finish -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
+        -o 'moves layer0.attn_wo 3 5' -o 'nudge fc1 0 3' -o finish -- ./microgpt-debug 2>&1 </dev/null |
+        tr -d '\r' >"$T/session"
     # what a command printed: from its echo to the next
     lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
     has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
@@ -431,7 +433,8 @@ else
     near "lldb: top5 2" "$(figure top_prob:2)" "$(lldb_part 'top5 2' | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
     near "lldb: explain logits 5" "$(figure logits:0:3 | rows 6)" \
          "$(lldb_part 'explain logits 5' | awk '$1 == "data" { print $2 }')"
-    near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
+    near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" \
+         "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
     near "lldb: vec q" "$(figure attn_wq:0:3)" "$(lldb_part 'vec q' | columns 2)"
     near "lldb: vec q 1" "$(figure attn_wq:0:1)" "$(lldb_part 'vec q 1' | columns 2)"
     near "lldb: row q" "$(figure attn_wq:0:3)" "$(lldb_part 'row q' | sed -n 's/^ *\[ *[0-9]*\]//p')"

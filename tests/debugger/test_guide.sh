@@ -10,8 +10,10 @@ guide=tests/debugger/README.md
 sh tests/debugger/map >"$T/map" 2>&1
 sed -n '/^<!-- map -->/,/^<!-- end/p' $guide | grep -v '^<!--' >"$T/shown"
 same_file "the map of the Python program (sh tests/debugger/map --write brings it up to date)" "$T/map" "$T/shown"
-same "has every line of it, from 9 to 200, in order" "" "$(sed -n 's/^| \([0-9]*\)\(–\([0-9]*\)\)\{0,1\} |.*/\1 \3/p' "$T/shown" |
-    awk 'NF == 1 { $2 = $1 } $1 <= last || $1 > last + 5 && last || $2 < $1 { print } { last = $2 } END { if (last != 200) print last }')"
+same "has every line of it, from 9 to 200, in order" "" "$(
+    sed -n 's/^| \([0-9]*\)\(–\([0-9]*\)\)\{0,1\} |.*/\1 \3/p' "$T/shown" | awk '
+        NF == 1 { $2 = $1 } $1 <= last || last && $1 > last + 5 || $2 < $1 { print } { last = $2 }
+        END { if (last != 200) print last }')"
 grep '^| 1[23][0-9] |' $guide | sed 's/.*| `\(.*\)` |$/\1/' >"$T/lines"
 same "the lesson's lines 123 to 133" "$(seq 123 133)" "$(sed -n 's/^| \(1[23][0-9]\) |.*/\1/p' $guide)"
 same "ours beside them are in microgpt.c" "" \
@@ -26,7 +28,11 @@ done
 
 # --- What can be typed. typed TITLE: the commands below this heading, after `begin`, into $T/session.
 
-commands() { awk -v title="$1" '/^#/ { on = index($0, title) } on && /^```$/ { show = 0 } on && show; on && /^```gdb/ { show = 1 }' $guide; }
+commands()
+{
+    awk -v title="$1" '/^#/ { on = index($0, title) } on && /^```$/ { show = 0 } on && show
+        on && /^```gdb/ { show = 1 }' $guide
+}
 typed()
 {
     { echo begin; commands "$1"; } | ask "${2:-}"
@@ -77,7 +83,8 @@ near "4: Adam's second step, by hand" "$(awk '
      "$(awk '/value after/ { printf "%.4f", $3 }' "$T/session")"
 typed '### 5.' '--quiet --samples 1'
 same "5: the ratio of two shares is e to the difference of their scores" "" "$(awk '$1 == "1." { a = $3; p = $5 }
-    $1 == "2." { r = exp((a - $3) / 0.5) * $5 / p; if (r < 0.9999 || r > 1.0001) print r }' "$T/session")"
+    $1 == "2." { r = exp((a - $3) / 0.5) * $5 / p } END { if (r < 0.9999 || r > 1.0001) print "the ratio is " r }' \
+    "$T/session")"
 typed '### 6.'
 same "6: four elements of x_attn are zero" "0 0 0 0" "$(echo $(awk '$1 == "head" && $4 == "->" { print $6 }' "$T/session"))"
 same "6: and the guess is another" another "$(awk '$1 == "1." { print $4 == 0.0610924 ? "the same" : "another" }' "$T/session")"
@@ -101,7 +108,8 @@ changed()
     check "$1: a line of microgpt.c is changed" sh -c "! cmp -s microgpt.c '$T/$1/microgpt.c'"
     (cd "$T/$1" && make -s CC="$CC" microgpt-debug) || not_ok "$1" "a program" "an error"
 }
-changed softplus 's/x = ag_relu(tape, x, 4 \* n_embd);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, 4 * n_embd), 1, 4 * n_embd), 4 * n_embd);/'
+n='4 * n_embd'
+changed softplus "s/x = ag_relu(tape, x, 4 \* n_embd);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, $n), 1, $n), $n);/"
 { echo begin; commands '### 8.'; } >"$T/commands"
 (cd "$T/softplus" &&
     gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
@@ -118,8 +126,9 @@ has "9: and its derivative is right" "They agree." "$T/session"
 
 # --- The main README.
 
-for command in $(sed -n '/^## Step through it/,/^## /s/^    make \([a-z]*\).*/\1/p' README.md); do
-    check "README.md: make $command" make -n "$command"
+for command in debug tour; do
+    has "README.md: make $command" "    make $command " README.md
+    check "make $command can be typed" make -n "$command"
 done
 has "README.md leads to the guide" "(tests/debugger/README.md)" README.md
 finish

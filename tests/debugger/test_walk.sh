@@ -73,6 +73,14 @@ if [ "$have_terminal" ]; then
     has "another command is gdb's" ' = 3' "$T/typed.txt"
 fi
 
+# --- What `step` passes by and goes through is there under these names.
+
+for name in $(sed -n -e 's/^pipe .*skip -rfu ^(\(.*\))\$ @.*/\1/p' -e "s/.*grep -Eq '^(\(.*\)) '/\1/p" .gdbinit | tr '|' '\n' |
+    grep -v '[.*]\|^mem\|^exp$\|^log$\|^pow$\|^sqrt$\|^cos$'); do
+    check ".gdbinit: there is a function $name()" \
+        grep -q "[ *]$name(" microgpt.c autograd.c autograd.h tests/debugger/views.c
+done
+
 # --- From a line of the algorithm to the arithmetic: steps FUNCTION TEXT TARGET GOAL, as a table.
 
 steps()
@@ -88,19 +96,38 @@ steps()
 steps gpt 'attn_weights =' 'exp(l->a[i])' 20
 steps gpt 'layer->attn_wq' 'l->a[i] * l->b[i]' 8
 steps gpt 'rmsnorm(' 'l->a[i] * l->b[i]' 10
-steps gpt 'attn_logits =' 'l->a[i] * l->b[i]' 8
+steps gpt 'ag_row_dots(' 'l->a[i] * l->b[i]' 8
 steps train_step 'backward(' '+=' 12
 steps train_step 'adam(' 'm[i] = ' 8
 
 # --- The way back, where gdb can record.
 
-printf '%s\n' 'rewind 1 3' 'next 5' 'echo @there\n' 'print attn_weights[0]' 'echo @back\n' reverse-next reverse-next \
-    reverse-next 'print h' 'echo @in\n' reverse-step 'echo @forth\n' next next next next 'print attn_weights[0]' | ask ''
+ask '' <<'EOF'
+rewind 1 3
+eval "tbreak microgpt.c:%d", line_of("gpt", "head_out =")
+continue
+echo @there\n
+print attn_weights[0]
+echo @back\n
+eval "tbreak microgpt.c:%d", line_of("gpt", "ag_row_dots(")
+reverse-continue
+reverse-next
+print h
+echo @in\n
+reverse-step
+echo @forth\n
+eval "tbreak microgpt.c:%d", line_of("gpt", "head_out =")
+continue
+print attn_weights[0]
+EOF
 if ! grep -q '^Recording' "$T/session" || grep -q 'does not support\|failed to record' "$T/session"; then
     skip "the way back" "this gdb cannot record here"
 else
     part back >"$T/back"
-    has "reverse-next goes back over attn_logits" 'ag_row_dots(' "$T/back"
+    has "reverse-continue goes back to a breakpoint" 'ag_row_dots(' "$T/back"
+    has "reverse-next to the line before" 'double *v_h = ' "$T/back"
+    part in >"$T/in"
+    has "reverse-step one more" 'double *k_h = ' "$T/in"
     has "in the same head" '= 1' "$T/back"
     same "forth again, the weight is what it was" "$(part there | sed -n 's/.* = //p')" "$(part forth | sed -n 's/.* = //p' | tail -n 1)"
     near "and what the engine says" "$(figure attn_weights:1:0:3 | rows 1)" "$(part there | sed -n 's/.* = //p')"

@@ -187,7 +187,7 @@ define stop_6
 end
 
 define stop_7
-  reach gpt "attn_logits =" pos_id==3&&h==1
+  reach gpt "ag_row_dots(" pos_id==3&&h==1
   echo Attention logits. The head's query is multiplied with its part of each cached\n
   echo key, element by element, and added up: the better the two fit, the higher the\n
   echo score. The root of head_dim keeps the scores small.\n\n

@@ -1,5 +1,5 @@
-/* Views for the debugger: what one can ask of a run that has stopped, in the build that `make debug` makes. It is a part
- * of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and .lldbinit
+/* Views for the debugger: what one can ask of a run that has stopped, in the build that `make debug` makes. It is a
+ * part of microgpt.c, which includes it there. Each view is a function that any debugger can call; .gdbinit and .lldbinit
  * give them short names. All they need is on the tape, which in this build has a line for every single + and *, and in
  * the notes that names.h takes: so the algorithm in microgpt.c is as it always is.
  *
@@ -188,8 +188,8 @@ static const char *comment_on(int line)
     return comment;
 }
 
-// The name of what a statement makes, and what is said of it. It is what its comment begins with, before a colon; or else
-// what it assigns to; or else, where it assigns nothing, what it names after the tape. False if it has none.
+// The name of what a statement makes, and what is said of it. It is what its comment begins with, before a colon; or
+// else what it assigns to; or else, where it assigns nothing, what it names after the tape. False if it has none.
 static bool name_in_source(int line, char name[40], const char **meaning)
 {
     line = statement_start(line);
@@ -224,7 +224,7 @@ static bool name_in_source(int line, char name[40], const char **meaning)
 static struct {
     Note *all;
     size_t n, room;
-    struct { const char *operation; size_t note; } open[8];    // operations that have begun and not ended, and their notes
+    struct { const char *operation; size_t note; } open[8];    // operations that have not ended yet, and their notes
     size_t n_open;
     size_t pos_id, pos_lines;              // what gpt() was called for last, and how long the tape was then
 } notes = {.pos_id = NOWHERE};
@@ -246,8 +246,8 @@ static bool notes_are_old(const Tape *tape)
     return last && (tape->n_lines < last->n_lines || tape->n_values < last->n_values);
 }
 
-// The gradient of the first value after the mark. backward() sets it to zero before anything else; until then it is left
-// from the step before, or has the number that says so.
+// The gradient of the first value after the mark. backward() sets it to zero before anything else; until then it has
+// the number that says so.
 #define NO_GRADIENT 1e300
 static double *first_gradient(const Tape *tape)
 {
@@ -595,7 +595,8 @@ int is_value_name(const char *name)
     source_line(1);
     for (int line = 1; line <= source.n; line++) {             // any that gpt() will make
         char given[40];
-        if (strcmp(name_in_source(line, given, &meaning) ? given : "", last) == 0 && strstr(source_line(line), "(tape, ")) {
+        if (name_in_source(line, given, &meaning) && strcmp(given, last) == 0 &&
+            strstr(source_line(line), "(tape, ")) {
             return true;
         }
     }
@@ -844,7 +845,8 @@ void show_around(const char *operation, int position)
     }
     for (size_t k = 0; watched.model && k < places.n; k++) {
         const Place *after = &places.all[k], *before = operand_of(after);
-        if (after->position != position || after->head != NONE || !before || !strstr(source_line(after->line), operation) ||
+        if (after->position != position || after->head != NONE || !before ||
+            !strstr(source_line(after->line), operation) ||
             (after->layer != NONE && after->layer != watched.layer)) {
             continue;
         }
@@ -1311,10 +1313,11 @@ void show_users(const char *name, int i, int j)
 static double loss_with(double *value, double number, const double *loss)
 {
     const Tape *tape = &watched.model->tape;
-    const Line *l = maker(value);
+    const Line *made_it = maker(value);
+    size_t i = made_it ? (size_t)(made_it - tape->lines) + 1 : tape->first_line;
     *value = number;
-    for (Line *k = tape->lines + (l ? (size_t)(l - tape->lines) + 1 : tape->first_line); k < tape->lines + tape->n_lines; k++) {
-        operations[k->op].forward(k);
+    for (; i < tape->n_lines; i++) {
+        operations[tape->lines[i].op].forward(&tape->lines[i]);
     }
     return *loss;
 }
@@ -1446,6 +1449,7 @@ void show_gain(void)
 // A statement of the source for the walk: where it is, the code, and what its comment says.
 void show_source(const char *function, int line)
 {
+    line = statement_start(line);
     const char *comment = is_comment(line - 1) && !strstr(source_line(line), "// ") ? source_line(line - 1) : NULL;
     print("microgpt.c:%d, in %s()\n   ", line, function);
     for (bool more = true; more && line < source.n; line++) {
