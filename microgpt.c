@@ -555,8 +555,7 @@ static void set_error(Error *error, int status, const char *format, ...)
     if (n >= (int)sizeof error->text && (whole = malloc((size_t)n + 1))) {
         size_t half = sizeof error->text / 2;
         vsnprintf(whole, (size_t)n + 1, format, again);
-        memcpy(text + half, whole + (size_t)n + 1 - half, half);
-        memcpy(text + half - 5, " ... ", 5);
+        snprintf(text + half - 5, half + 5, " ... %s", whole + (size_t)n + 1 - half);
         free(whole);
     }
     va_end(again);
@@ -2563,14 +2562,14 @@ static void draw_curve(const Run *run, double took)
     size_t n = width * across < run->n_points ? width * across : run->n_points;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
-    double mean[2 * WIDEST], y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
+    double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
         for (size_t k = i * run->n_points / n; k < (i + 1) * run->n_points / n; k++) {
             sum += run->curve[k].sum;
             count += run->curve[k].n;
         }
-        mean[i] = count > 0 ? sum / count : mean[i - 1];           // a log may have gaps, but not at its beginning
+        mean[i] = count > 0 ? sum / count : i ? mean[i - 1] : 0;       // a log may have gaps
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;

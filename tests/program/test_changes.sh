@@ -64,7 +64,7 @@ other more_products
 works more_products
 
 changed more_matrices "s|^\( *Matrix \*mlp_fc2;\).*|\1 Matrix *mlp_fc3;|
-s|^ *layer->mlp_fc2 = matrix.*|& layer->mlp_fc3 = matrix(model, li, \"mlp_fc3\", n_embd, n_embd);|
+s|^ *layer->mlp_fc2 = matrix.*|& layer->mlp_fc3 = matrix(model, pre, \"mlp_fc3\", n_embd, n_embd);|
 s|^$fc2|\1 x = linear(tape, ag_relu(tape, x, n_embd), layer->mlp_fc3);|"
 other more_matrices
 works more_matrices

@@ -116,7 +116,7 @@ microgpt --recipe lesson --steps 3 --samples 1 --holdout 9 2>/dev/null | sed '/^
 prints "the lesson's lines, too" "$T/saw" --recipe lesson --steps 3 --samples 1
 notes_may=
 for n in 6 7 9007199254740992; do
-    fails 2 "--holdout $n: nothing is left to train on: 6 documents" $B $SIZES --holdout $n
+    fails 2 "--holdout $n: nothing is left to train on: there are 6 documents" $B $SIZES --holdout $n
 done
 check "--holdout 5 of 6" microgpt $SIZES --holdout 5
 # A resumed run keeps it, and cannot change it.
