@@ -4,12 +4,10 @@ CC      ?= cc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, no errno from sqrt, so
-# that loops with it become vector loops, and, where the compiler has it, scheduling with an eye on the registers.
+# What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, and no errno from sqrt,
+# so that loops with it become vector loops.
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
-SCHED   ?= $(shell $(CC) -Werror -fschedule-insns -fsched-pressure -E -x c /dev/null >/dev/null 2>&1 && \
-             echo -fschedule-insns -fsched-pressure)
-CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno $(SCHED)
+CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
 

@@ -123,16 +123,18 @@ static inline double *end_line(const Tape *t, Line *l)
     return out;
 }
 
-// An atom on n neighbours: one line, or n lines where every one is to be seen.
-static double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+static double *each_atom(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    if (fused(t)) {
-        return end_line(t, begin_line(t, op, out, n, a, b, c));
-    }
     for (size_t i = 0; i < n; i++) {
         end_line(t, begin_line(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
     }
     return out;
+}
+
+// An atom on n neighbours: one line, or n lines where every one is to be seen.
+static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+{
+    return fused(t) ? end_line(t, begin_line(t, op, out, n, a, b, c)) : each_atom(t, op, out, n, a, b, c);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -712,15 +714,17 @@ void tape_end_lanes(Tape *t)
 }
 
 // Is line k of a lane the same as that of the lane before? Where lanes are taken together as one product, their
-// operands must be distinct, and come after what the lanes before have made of theirs.
-static bool lines_are_alike(const Line *l, const Line *before)
+// operands must be distinct, and come after what the lanes before have made of theirs. Short rows never are.
+static inline bool lines_are_alike(const Line *l, const Line *before)
 {
-    if (l->op != OP_LINEAR && l->op != OP_ROW_DOTS && l->op != OP_WEIGHTED_SUM) {
-        return l->op == before->op;
+    if (l->op != before->op) {
+        return false;
     }
-    size_t n_a = l->op == OP_LINEAR ? l->w->cols : l->op == OP_ROW_DOTS ? l->length : before->n;
-    return l->op == before->op && (l->op != OP_LINEAR || l->w == before->w) && l->a >= before->a + n_a &&
-           l->a > before->out;
+    if (l->op == OP_LINEAR) {
+        return l->w == before->w && l->a >= before->a + l->w->cols && l->a > before->out;
+    }
+    bool rows = (l->op == OP_ROW_DOTS || l->op == OP_WEIGHTED_SUM) && l->length > BLOCK;
+    return !rows || (l->a >= before->a + (l->op == OP_ROW_DOTS ? l->length : before->n) && l->a > before->out);
 }
 
 static bool lanes_are_alike(const Tape *t)
@@ -1006,7 +1010,8 @@ static NOINLINE void multiply_any(double *const *y, const double *w, size_t stri
  *            cache, while one tile after another uses them.
  *
  * Outputs, y(lane, j) = sum of x(lane, k) * w(j, k), and gradients of inputs, x(lane, j) = sum of y(lane, k) * w(k, j),
- * differ in how the panel is copied. For gradients of weights, w(r, j) = sum of y(k, r) * x(k, j), k is the lane.
+ * differ in how the panel is copied. For gradients of weights, w(r, j) = sum of y(k, r) * x(k, j), k is the lane: of
+ * many lanes y is crossed first, so that lanes are neighbours; of a few, tile_of_rows() takes it as it lies.
  */
 #ifndef AUTOGRAD_TILE
 #if defined(__AVX512VL__) || defined(__aarch64__)
@@ -1015,7 +1020,8 @@ static NOINLINE void multiply_any(double *const *y, const double *w, size_t stri
 #define AUTOGRAD_TILE 3
 #endif
 #endif
-enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
+enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128, PANELS = 8 };
+enum { FEW_LANES = 12, MAX_LANES = 128, MAX_ROWS = 96 };
 
 // Products with the same rows w: of each lane y = w x, or gradients of these. A lane sees the first rows[lane] rows,
 // and no more than the lane after it does.
@@ -1152,42 +1158,60 @@ static inline size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+// to[j] = c * from[j], and zero from j = width on
+static inline void pack_row(double *to, const double *from, size_t width, double c)
+{
+    if (width == WIDTH) {
+        for (size_t j = 0; j < WIDTH; j += VEC) {
+            store(to + j, c * load(from + j));
+        }
+    } else {
+        for (size_t j = 0; j < WIDTH; j++) {
+            to[j] = j < width ? c * from[j] : 0;
+        }
+    }
+}
+
 // panel[k][j] = c * w(k, j), and zero from j = width on
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
-    for (size_t k = 0; k < depth; k++, w += stride, panel += WIDTH) {
-        if (width == WIDTH) {
-            for (size_t j = 0; j < WIDTH; j += VEC) {
-                store(panel + j, c * load(w + j));
-            }
-        } else {
-            for (size_t j = 0; j < WIDTH; j++) {
-                panel[j] = j < width ? c * w[j] : 0;
-            }
-        }
+    for (size_t k = 0; k < depth; k++) {
+        pack_row(panel + k * WIDTH, w + k * stride, width, c);
     }
+}
+
+// to[i * step + k] = c * from k[i] for i, k < 4: rows become columns
+static inline void cross(double *to, size_t step, const double *from0, const double *from1, const double *from2,
+                         const double *from3, double c)
+{
+#if VEC == 4 && defined(HAS_SHUFFLE)
+    Vec r0 = c * load(from0), r1 = c * load(from1), r2 = c * load(from2), r3 = c * load(from3);
+    Vec even01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), odd01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+    Vec even23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), odd23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+    store(to, __builtin_shufflevector(even01, even23, 0, 1, 4, 5));
+    store(to + step, __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5));
+    store(to + 2 * step, __builtin_shufflevector(even01, even23, 2, 3, 6, 7));
+    store(to + 3 * step, __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7));
+#else
+    for (size_t i = 0; i < 4; i++) {
+        to[i * step] = c * from0[i];
+        to[i * step + 1] = c * from1[i];
+        to[i * step + 2] = c * from2[i];
+        to[i * step + 3] = c * from3[i];
+    }
+#endif
 }
 
 // panel[k][j] = c * w(j, k), and zero from j = width on
 static NOINLINE void pack_crossed(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
     size_t k = 0;
-#if VEC == 4 && defined(HAS_SHUFFLE)
     for (; k + 4 <= depth && width == WIDTH; k += 4) {
         for (size_t j = 0; j < WIDTH; j += 4) {
             const double *from = w + j * stride + k;
-            double *to = panel + k * WIDTH + j;
-            Vec r0 = c * load(from), r1 = c * load(from + stride);
-            Vec r2 = c * load(from + 2 * stride), r3 = c * load(from + 3 * stride);
-            Vec even01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), odd01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
-            Vec even23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), odd23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
-            store(to, __builtin_shufflevector(even01, even23, 0, 1, 4, 5));
-            store(to + WIDTH, __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5));
-            store(to + 2 * WIDTH, __builtin_shufflevector(even01, even23, 2, 3, 6, 7));
-            store(to + 3 * WIDTH, __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7));
+            cross(panel + k * WIDTH + j, WIDTH, from, from + stride, from + 2 * stride, from + 3 * stride, c);
         }
     }
-#endif
     for (; k < depth; k++) {
         for (size_t j = 0; j < WIDTH; j++) {
             panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
@@ -1251,39 +1275,70 @@ static NOINLINE void multiply_lanes(const Product *l, bool forward, bool add)
     }
 }
 
-// Added to w: of each lane, y times x. Here w holds gradients.
+// a[j][s] = y of lane s, from row `at` on, for n rows and the lanes that see them: so that lanes are neighbours
+static void cross_lanes(double *const *a, const Product *l, size_t at, size_t n)
+{
+    for (size_t s = 0; s < l->n; s += 4) {
+        size_t seen = l->rows[s] > at ? smaller(n, l->rows[s] - at) : 0, j = 0;
+        for (; s + 4 <= l->n && j + 4 <= seen; j += 4) {
+            double *const *y = l->y + s;
+            cross(a[j] + s, MAX_LANES, y[0] + at + j, y[1] + at + j, y[2] + at + j, y[3] + at + j, 1);
+        }
+        for (size_t r = s; r < l->n && r < s + 4; r++) {
+            for (size_t k = j; k < n && at + k < l->rows[r]; k++) {
+                a[k][r] = l->y[r][at + k];
+            }
+        }
+    }
+}
+
+// Added to w: of each lane, y times x. Here w holds gradients, and the rows of tiles are its rows.
 static NOINLINE void add_outer_products(const Product *l)
 {
-    _Alignas(64) double panel[MAX_LANES * WIDTH];
-    const double *b[MAX_LANES];
+    static _Alignas(64) double panels[PANELS][MAX_LANES * WIDTH], crossed[MAX_ROWS][MAX_LANES];   // too large for stacks
+    double spares[DOWN][WIDTH], *spare[DOWN], *a[MAX_ROWS], *c[MAX_ROWS];
+    for (size_t r = 0; r < DOWN; r++) {
+        spare[r] = spares[r];
+    }
+    for (size_t r = 0; r < MAX_ROWS; r++) {
+        a[r] = crossed[r];
+    }
     size_t rows = l->rows[l->n - 1];
-    for (size_t i = 0; i < l->cols; i += WIDTH) {
-        size_t width = smaller(l->cols - i, WIDTH);
-        bool packed = width < WIDTH || l->c != 1 || l->n >= FEW_LANES;
+    for (size_t i0 = 0; i0 < l->cols; i0 += PANELS * WIDTH) {
+        size_t cols = smaller(l->cols - i0, PANELS * WIDTH);
         for (size_t s = 0; s < l->n; s++) {
-            b[s] = packed ? panel + s * WIDTH : l->x[s] + i;
-            if (packed) {
-                pack(panel + s * WIDTH, l->x[s] + i, 0, 1, width, l->c);
+            for (size_t i = 0; i < cols; i += WIDTH) {
+                pack_row(panels[i / WIDTH] + s * WIDTH, l->x[s] + i0 + i, smaller(cols - i, WIDTH), l->c);
             }
         }
-        if (width == WIDTH && l->rows[0] == rows) {
-            add_rows(l->w + i, l->stride, rows, l->y, 0, b, l->n);
-            continue;
-        }
-        for (size_t j = 0, first = 0, down; j < rows; j += down) {
-            down = tile_rows(rows - j);
-            for (; l->rows[first] < j + down; first++) {     // lanes that do not see all rows of the tile
-                for (size_t r = j; r < l->rows[first]; r++) {
-                    add_scaled(l->w + r * l->stride + i, l->y[first][r], b[first], width);
+        for (size_t j0 = 0; j0 < rows; j0 += MAX_ROWS) {
+            size_t n = smaller(rows - j0, MAX_ROWS);
+            cross_lanes(a, l, j0, n);
+            for (size_t r = 0; r < n; r++) {
+                c[r] = l->w + (j0 + r) * l->stride;
+            }
+            for (size_t i = 0; i < cols; i += WIDTH) {
+                size_t width = smaller(cols - i, WIDTH), at = i0 + i, first = 0, down = 0;
+                const double *b = panels[i / WIDTH];
+                if (width == WIDTH && l->rows[0] == rows) {  // all lanes see all rows
+                    add_lanes(c, at, a, 0, n, b, WIDTH, l->n, true);
+                    continue;
                 }
-            }
-            if (width == WIDTH) {
-                add_rows(l->w + j * l->stride + i, l->stride, down, l->y + first, j, b + first, l->n - first);
-            } else {
-                double spare[DOWN * WIDTH] = {0};
-                add_rows(spare, WIDTH, down, l->y + first, j, b + first, l->n - first);
-                for (size_t r = 0; r < down; r++) {
-                    add_scaled(l->w + (j + r) * l->stride + i, 1, spare + r * WIDTH, width);
+                for (size_t j = 0; j < n; j += down) {
+                    down = tile_rows(n - j);
+                    for (; l->rows[first] < j0 + j + down; first++) {    // lanes that do not see all rows of the tile
+                        for (size_t r = j; j0 + r < l->rows[first]; r++) {
+                            add_scaled(c[r] + at, a[r][first], b + first * WIDTH, width);
+                        }
+                    }
+                    if (width == WIDTH) {
+                        add_lanes(c + j, at, a + j, first, down, b + first * WIDTH, WIDTH, l->n - first, true);
+                    } else {
+                        add_lanes(spare, 0, a + j, first, down, b + first * WIDTH, WIDTH, l->n - first, false);
+                        for (size_t r = 0; r < down; r++) {
+                            add_scaled(c[j + r] + at, 1, spare[r], width);
+                        }
+                    }
                 }
             }
         }
