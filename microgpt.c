@@ -3554,8 +3554,8 @@ static void note_documents(const Work *w, size_t n)
              data_name(o));
     }
     if (n_cut) {
-        note(o, "%s: %zu of %zu documents are cut to the block of %zu; training with a larger --block-size keeps more, "
-             "with %zu all", data_name(o), n_cut, n, w->model.block_size, longest + 1);
+        note(o, "%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
+             data_name(o), n_cut, n, w->model.block_size, longest + 1);
     }
 }
 

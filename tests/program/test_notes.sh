@@ -20,15 +20,15 @@ notes()
 }
 
 # Documents that are cut, and a byte-order mark.
-keeps="training with a larger --block-size keeps more"
+keeps="to keep them whole, train with --block-size"
 notes "whole documents" "" $SIZES
 notes "four letters in a block of five" "" $SIZES --block-size 5
 notes "four letters in a block of four: the end is cut off" \
-    "microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps, with 5 all" $SIZES --block-size 4
+    "microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps 5" $SIZES --block-size 4
 notes "every document is cut" \
-    "microgpt: note: $T/six: 6 of 6 documents are cut to the block of 2; $keeps, with 5 all" $SIZES --block-size 2
+    "microgpt: note: $T/six: 6 of 6 documents are cut to the block of 2; $keeps 5" $SIZES --block-size 2
 notes "the lesson's block" \
-    "microgpt: note: the shipped names: 4830 of 32178 documents are cut to the block of 8; $keeps, with 16 all" \
+    "microgpt: note: the shipped names: 4830 of 32178 documents are cut to the block of 8; $keeps 16" \
     --recipe lesson --steps 3
 same "4830 names are that long" 4830 "$(grep -c '^........' data/names.txt)"
 mark=$(printf '\357\273\277')
@@ -49,7 +49,7 @@ fails 1 "*: No such file or directory" $B $SIZES --block-size 4 --save "$T/nowhe
 
 # The other commands: notes, and -q.
 microgpt $SIZES --block-size 4 --samples 0 -q --save "$M" >"$T/stdout"
-cut="microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps, with 5 all"
+cut="microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps 5"
 notes "eval" "$cut" eval "$M" --data "$T/six"
 printf 'bob\nfay\nanna\n' >"$T/three"
 notes "eval of documents that are whole" "" eval "$M" --data "$T/three" --docs 2
