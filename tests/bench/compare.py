@@ -1,7 +1,7 @@
 """microgpt.py against this program, on this machine: python3 tests/bench/compare.py microgpt.py
 
 Both train on the shipped names. It prints how long each run takes (of this program the best of seven), how many lines
-the algorithm has, and whether standard output is the same to the byte.
+the algorithm has, its engine included, and whether standard output is the same to the byte.
 """
 import os
 import shutil
@@ -19,8 +19,10 @@ def run(command, folder):
     return time.perf_counter() - start, output
 
 
-if len(sys.argv) != 2 or not os.path.isfile(sys.argv[1]):
+if len(sys.argv) != 2:
     sys.exit(__doc__.splitlines()[0])
+if not os.path.isfile(sys.argv[1]):
+    sys.exit(f"{sys.argv[1]}: no such file; it is to be downloaded first")
 theirs = os.path.abspath(sys.argv[1])
 with tempfile.TemporaryDirectory() as folder:
     shutil.copy(os.path.join(ROOT, "data", "names.txt"), os.path.join(folder, "input.txt"))     # what it reads
@@ -29,11 +31,13 @@ with tempfile.TemporaryDirectory() as folder:
 our_time, our_output = min(runs)
 with open(theirs, encoding="utf-8") as file:
     their_lines = len(file.readlines())
-with open(os.path.join(ROOT, "microgpt.c"), encoding="utf-8") as file:
-    our_lines = file.read().split("/* =====")[0].count("\n")
+our_lines = 0
+for name in "microgpt.c", "autograd.h", "autograd.c":      # of each, what comes before the ruler
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        our_lines += file.read().split("/* =====")[0].count("\n")
 same = our_output == their_output
 print(f"{'':24}{'microgpt.py':>12}{'this program':>14}")
 print(f"{'seconds a run':24}{their_time:12.1f}{our_time:14.3f}   {their_time / our_time:.0f} times faster")
-print(f"{'lines of the algorithm':24}{their_lines:12}{our_lines:14}")
+print(f"{'lines, with comments':24}{their_lines:12}{our_lines:14}")
 print(f"{'standard output':24}{len(their_output):12}{len(our_output):14}   {'the same bytes' if same else 'DIFFERENT'}")
 sys.exit(not same)
