@@ -67,12 +67,15 @@ broken:
 test: microgpt
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
-# How fast is it? A table.
+# How fast is it? A table; and beside PyTorch, where there is one.
 .PHONY: bench
 bench: microgpt
 	@mkdir -p tests/build
 	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench/bench.c -lm
 	@tests/build/bench data/names.txt ./microgpt
+	@for python in python3 /usr/bin/python3; do \
+	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \
+	done; echo "Beside PyTorch: skipped, no Python here has torch."
 
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60

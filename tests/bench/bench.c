@@ -3,7 +3,7 @@
  * Every measurement is a process of its own, so that its peak of memory is its own. All of them run in turn, several
  * rounds, and the best of each counts: a noisy machine disturbs some rounds, not the best.
  */
-#define _DEFAULT_SOURCE          // wait4, syscall
+#define _DEFAULT_SOURCE          // wait4
 #define MICROGPT_NO_MAIN
 #define load load_job            // autograd.c has another
 #include "../../microgpt.c"
@@ -14,71 +14,55 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#ifdef __linux__
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#endif
-
 
 typedef struct {
     const char *name;
-    uint64_t n_layer, n_embd, block_size;
+    uint64_t n_layer, n_embd, n_head, block_size;
     bool long_documents;             // names joined to lines that fill the block
 } Case;
 
 static const Case cases[] = {
-    {"default: n_embd 16", 1, 16, 16, false},
-    {"n_embd 32", 1, 32, 16, false},
-    {"n_embd 64", 1, 64, 16, false},
-    {"n_embd 128", 1, 128, 16, false},
-    {"n_embd 64, block 64", 1, 64, 64, true},
-    {"n_embd 16, 4 layers", 4, 16, 16, false},
+    {"default: n_embd 16", 1, 16, 4, 16, false},
+    {"n_embd 32", 1, 32, 4, 16, false},
+    {"n_embd 64", 1, 64, 4, 16, false},
+    {"n_embd 128", 1, 128, 4, 16, false},
+    {"n_embd 16, 4 layers", 4, 16, 4, 16, false},
+    {"n_embd 64, block 64", 1, 64, 4, 64, true},
+    {"n_embd 64, 2 layers, block 128", 2, 64, 4, 128, true},
+    {"n_embd 128, block 128", 1, 128, 4, 128, true},
+    {"n_embd 128, 4 layers, block 128", 4, 128, 4, 128, true},
+    {"n_embd 256, block 128", 1, 256, 8, 128, true},
+    {"n_embd 256, 4 layers, block 128", 4, 256, 8, 128, true},
 };
 enum { N_CASES = sizeof cases / sizeof cases[0] };
 
 typedef struct {
-    double microseconds, tokens, lines, values, instructions, multiply_adds;   // a step
-    double names_a_second;
+    double microseconds, tokens, lines, values, multiply_adds;   // a step
+    double parameters, names_a_second;
     long kilobytes;
 } Result;
 
+// Seconds that this process has worked: what others do on the machine meanwhile does not count.
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// A counter of this process's instructions, or -1 where the machine has none to give.
-static int open_counter(void)
-{
-#ifdef __linux__
-    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr,
-                                   .config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1};
-    return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-#else
-    return -1;
-#endif
-}
-
-static double read_counter(int counter)
-{
-    uint64_t count = 0;
-    return counter >= 0 && read(counter, &count, sizeof count) == (ssize_t)sizeof count ? (double)count : NAN;
-}
-
-#ifndef LANES                    // where there are no vectors, numbers do as well
-#define LANES 1
+#ifndef VEC                      // where there are no vectors, numbers do as well
+#define VEC 1
 typedef double Vec;
 static double load(const double *p) { return *p; }
-static double lane_sum(double x) { return x; }
+static double vec_sum(double x) { return x; }
 #endif
 
 // The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds a second.
 static double peak(void)
 {
-    Vec a0 = load((double[8]){1}), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, a8 = a0, a9 = a0;
+    // Ten numbers that differ: of those that are the same, a compiler would compute one.
+    Vec a0 = load((double[8]){1}), a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4;
+    Vec a5 = a0 + 5, a6 = a0 + 6, a7 = a0 + 7, a8 = a0 + 8, a9 = a0 + 9;
     const double m = 0.999999, c = 1e-6;
     double best = 0;
     for (int round = 0; round < 40; round++) {
@@ -96,10 +80,10 @@ static double peak(void)
             a8 = a8 * m + c;
             a9 = a9 * m + c;
         }
-        double rate = 10.0 * LANES * times / (now() - start);
+        double rate = 10.0 * VEC * times / (now() - start);
         best = rate > best ? rate : best;
     }
-    double sum = lane_sum(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+    double sum = vec_sum(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
     return isfinite(sum) ? best : 0;
 }
 
@@ -153,6 +137,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     find_characters(&work.tokenizer, all);
     config->n_layer = bench->n_layer;
     config->n_embd = bench->n_embd;
+    config->n_head = bench->n_head;
     config->block_size = bench->block_size;
     *model = sized_model(config, work.tokenizer.vocab_size);
     if (!encode_first(all, all->n, &work.tokenizer, names, error) ||
@@ -162,38 +147,38 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     init_parameters(model, &random, config);
     job.o.quiet = true;
 
-    // About a tenth of a second of training, whatever the size, after a short warming up.
-    double products = 0, tokens = 0;
-    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(model, 4) * 7.0));
-    for (config->steps = 0; config->steps < steps; config->steps++) {
+    // About a tenth of a second of training, whatever the size, after one step that finds its memory.
+    config->steps = 1;
+    if (!train(&work, error)) {
+        return false;
+    }
+    double products = 0, tokens = 0, expected = bench->long_documents ? (double)model->block_size : 7;
+    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(model, (size_t)expected / 2) * expected));
+    for (; config->steps <= steps; config->steps++) {
         size_t n = take_document(model, &all->docs[config->steps % all->n]);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
             products += token_work(model, pos_id);
         }
         tokens += (double)n;
     }
-    int counter = open_counter();
-    double counted = read_counter(counter), start = now();
+    double start = now();
     if (!train(&work, error)) {
         return false;
     }
     double seconds = now() - start, n_steps = (double)steps;
     *result = (Result){.microseconds = 1e6 * seconds / n_steps, .tokens = tokens / n_steps,
-                       .instructions = (read_counter(counter) - counted) / n_steps,
                        .multiply_adds = products / n_steps, .lines = (double)model->tape.n_lines,
-                       .values = (double)(model->tape.n_values - model->tape.first_value)};
+                       .values = (double)model->tape.n_values, .parameters = (double)model->num_params};
 
     // Names, drawn as `--samples` draws them.
     tape_drop(&model->tape);
     new_cache(model, model->block_size);
     tape_mark(&model->tape);
     double n_names = 0;
-    for (start = now(); now() - start < 0.02; n_names += 8) {
-        for (int i = 0; i < 8; i++) {
-            size_t length;
-            if (!sample(&work, &length, error)) {
-                return false;
-            }
+    for (start = now(); now() - start < 0.02; n_names++) {
+        size_t length;
+        if (!sample(&work, &length, error)) {
+            return false;
         }
     }
     result->names_a_second = n_names / (now() - start);
@@ -234,7 +219,8 @@ static bool measure_apart(const Case *bench, const char *names, Result *result)
 // How long the program takes to do nothing: seconds for `microgpt --steps 0 --samples 0`.
 static double start_up(const char *program)
 {
-    double start = now();
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
     pid_t child = fork();
     if (child == 0) {
         int null = open("/dev/null", O_WRONLY);
@@ -243,7 +229,9 @@ static double start_up(const char *program)
         _exit(1);
     }
     int status = 1;
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? now() - start : NAN;
+    bool ok = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return ok ? (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec) : NAN;
 }
 
 int main(int argc, char **argv)
@@ -268,21 +256,20 @@ int main(int argc, char **argv)
             best[i].names_a_second = fmax(best[i].names_a_second, result.names_a_second);
         }
     }
-    printf("%-20s %9s %9s %9s %8s %7s %8s %8s %8s\n", "training", "us/step", "tokens/s", "instr.", "of peak", "lines",
-           "values", "memory", "names/s");
+    printf("%-31s %10s %8s %5s %7s %5s %7s %8s %5s %7s\n", "training", "us/step", "tokens/s", "ps", "of peak", "lines",
+           "values", "memory", "times", "names/s");
     for (size_t i = 0; i < N_CASES; i++) {
         Result r = best[i];
-        char instructions[32] = "-";
-        if (!isnan(r.instructions)) {
-            snprintf(instructions, sizeof instructions, "%.0f", r.instructions);
-        }
-        printf("%-20s %9.2f %9.0f %9s %6.1f %% %7.0f %8.0f %5.1f MB %8.0f\n", cases[i].name, r.microseconds,
-               1e6 * r.tokens / r.microseconds, instructions, 1e8 * r.multiply_adds / r.microseconds / most, r.lines,
-               r.values, (double)r.kilobytes / 1024, r.names_a_second);
+        double kilobytes = r.values * 2 * sizeof(double) / 1024;
+        printf("%-31s %10.2f %8.0f %5.0f %5.1f %% %5.0f %7.0f %5.1f MB %5.2f %7.0f\n", cases[i].name, r.microseconds,
+               1e6 * r.tokens / r.microseconds, 1e6 * r.microseconds / r.tokens / r.parameters,
+               1e8 * r.multiply_adds / r.microseconds / most, r.lines, r.values, (double)r.kilobytes / 1024,
+               (double)r.kilobytes / kilobytes, r.names_a_second);
     }
     printf("\nThis machine's peak: %.1f billion multiply-adds a second, %d at a time, double precision.\n", most / 1e9,
-           LANES);
-    printf("Start-up (--steps 0 --samples 0): %.1f ms. Lines and values are those of the last step.\n", 1e3 * start);
-    printf("Best of %d rounds. Instructions: - where the machine does not count them.\n", rounds);
+           VEC);
+    printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
+    printf("ps: picoseconds a token and parameter. Lines and values: those of the last step, parameters included.\n"
+           "times: the process's memory, over what values and gradients need; Adam's means are one more time.\n");
     return 0;
 }
