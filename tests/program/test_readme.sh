@@ -109,7 +109,7 @@ done
 (cd "$S" && ./microgpt -q) | sed -n '/^---/,/^sample  5/p' >"$T/out"
 sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/expected"
 same_file "shown: the first names" "$T/expected" "$T/out"
-same "shown: the documents held out" "$(sed -n 's/.*prints `\(held out: .*\)`.*/\1/p' README.md)" \
+same "shown: the documents held out" "$(sed -n 's/.*ends with `\(held out: .*\)`.*/\1/p' README.md)" \
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
 same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*and \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
@@ -137,7 +137,7 @@ if command -v python3 >/dev/null 2>&1; then
     python3 tests/bench/compare.py "$T/same.py" >"$T/out" 2>&1
     same "compare.py: the same bytes" "0 1" "$? $(grep -c 'standard output .* the same bytes$' "$T/out")"
     same "compare.py: lines" "3 $(for f in microgpt.c autograd.h autograd.c; do sed '/^\/\* =====/,$d' $f; done | wc -l | tr -d ' ')" \
-        "$(awk '/^lines/ { print $5, $6 }' "$T/out")"
+        "$(awk '/^lines/ { print $4, $5 }' "$T/out")"
     python3 tests/bench/compare.py "$T/other.py" >"$T/out" 2>&1
     same "compare.py: other bytes" "1 1" "$? $(grep -c 'standard output .* DIFFERENT$' "$T/out")"
     check "compare.py without a file says so" sh -c 'python3 tests/bench/compare.py none.py 2>&1 | grep "^none.py: no such file"'
