@@ -9,6 +9,9 @@ guide=tests/debugger/README.md
 
 sh tests/debugger/map >"$T/map" 2>&1
 sed -n '/^<!-- map -->/,/^<!-- end/p' $guide | grep -v '^<!--' >"$T/shown"
+same "the stop that the guide shows is at its line" \
+    "$(awk '/double \*attn_weights = softmax/ { print NR }' microgpt.c)" \
+    "$(sed -n 's/^==== 8 of 18 ==== microgpt.c:\([0-9]*\),.*/\1/p' tests/debugger/README.md)"
 same_file "the map of the Python program (sh tests/debugger/map --write brings it up to date)" "$T/map" "$T/shown"
 same "has every line of it, from 9 to 200, in order" "" "$(
     sed -n 's/^| \([0-9]*\)\(–\([0-9]*\)\)\{0,1\} |.*/\1 \3/p' "$T/shown" | awk '
