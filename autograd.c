@@ -100,9 +100,7 @@ static void lines_forward(Line *const *lanes, size_t n, size_t k);
 // Writes one line; end_line() then does what it says, unless that is to wait for tape_compute().
 static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    if (!t->counting && t->n_lines == t->max_lines) {
-        abort();
-    }
+    if (!t->counting && t->n_lines == t->max_lines) abort();
     Line *l = &t->lines[t->counting ? 0 : t->n_lines];
     t->n_lines++;
     l->op = op;
@@ -117,9 +115,7 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
 static inline double *end_line(const Tape *t, Line *l)
 {
     double *out = l->out;
-    if (!t->pending && !t->counting) {
-        lines_forward(&l, 1, 0);
-    }
+    if (!t->pending && !t->counting) lines_forward(&l, 1, 0);
     return out;
 }
 
@@ -145,9 +141,7 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, do
 // a + b. Local derivatives: 1 and 1.
 static void add_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] + l->b[i];
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->b[i];
 }
 
 static void add_backward(const Tape *t, const Line *l)
@@ -162,9 +156,7 @@ static void add_backward(const Tape *t, const Line *l)
 // a * b. Local derivatives: b and a.
 static void mul_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * l->b[i];
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->b[i];
 }
 
 static void mul_backward(const Tape *t, const Line *l)
@@ -195,89 +187,67 @@ static void pow_backward(const Tape *t, const Line *l)
 // log a. Local derivative: 1 / a.
 static void log_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = log(l->a[i]);
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = log(l->a[i]);
 }
 
 static void log_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += 1 / l->a[i] * g[i];
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += 1 / l->a[i] * g[i];
 }
 
 // e^a. Local derivative: e^a, which is out.
 static void exp_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = exp(l->a[i]);
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = exp(l->a[i]);
 }
 
 static void exp_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->out[i] * g[i];
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->out[i] * g[i];
 }
 
 // the larger of a and 0. Local derivative: 1 where a is positive, else 0.
 static void relu_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] > 0 ? l->a[i] : 0;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0;
 }
 
 static void relu_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->a[i] > 0 ? g[i] : 0;
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->a[i] > 0 ? g[i] : 0;
 }
 
 // a + c. Local derivative: 1.
 static void add_const_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] + l->c;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->c;
 }
 
 static void add_const_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += g[i];
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += g[i];
 }
 
 // a * c. Local derivative: c.
 static void mul_const_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * l->c;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->c;
 }
 
 static void mul_const_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->c * g[i];
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->c * g[i];
 }
 
 // a, in another place. Local derivative: 1, as of a + c, whose backward serves here, too.
 static void copy_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i];
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i];
 }
 
 double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, ag_vector(t, n), n, a, b, 0); }
@@ -324,9 +294,7 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
     if (!fused(t)) {
-        for (size_t i = 0; i < n; i++) {
-            atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
-        }
+        for (size_t i = 0; i < n; i++) atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
         return out;
     }
     return end_line(t, begin_line(t, OP_MUL_SCALAR, out, n, a, s, 0));
@@ -334,9 +302,7 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 
 static void mul_scalar_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * *l->b;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * *l->b;
 }
 
 static void mul_scalar_backward(const Tape *t, const Line *l)
@@ -354,9 +320,7 @@ double *ag_sum(Tape *t, double *a, size_t n)
 {
     if (!fused(t)) {
         double *sum = a;
-        for (size_t i = 1; i < n; i++) {
-            sum = ag_add(t, sum, a + i, 1);
-        }
+        for (size_t i = 1; i < n; i++) sum = ag_add(t, sum, a + i, 1);
         return sum;
     }
     return end_line(t, begin_line(t, OP_SUM, ag_vector(t, 1), n, a, NULL, 0));
@@ -365,26 +329,20 @@ double *ag_sum(Tape *t, double *a, size_t n)
 static void sum_forward(Line *l)
 {
     double sum = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        sum += l->a[i];
-    }
+    for (size_t i = 0; i < l->n; i++) sum += l->a[i];
     *l->out = sum;
 }
 
 static void sum_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += *g;
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += *g;
 }
 
 // a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    if (!fused(t)) {
-        return sum_of_products(t, out, a, b, 1, n);
-    }
+    if (!fused(t)) return sum_of_products(t, out, a, b, 1, n);
     return end_line(t, begin_line(t, OP_DOT, out, n, a, b, 0));
 }
 
@@ -394,14 +352,10 @@ static inline double dot(const double *a, const double *b, size_t n)
     double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) {
-            sums[k] += a[i + k] * b[i + k];
-        }
+        for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
     }
     double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    for (; i < n; i++) {
-        sum += a[i] * b[i];
-    }
+    for (; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
 
@@ -409,13 +363,9 @@ static inline void add_scaled(double *restrict y, double c, const double *restri
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) {
-            y[i + k] += c * x[i + k];
-        }
+        for (size_t k = 0; k < 4; k++) y[i + k] += c * x[i + k];
     }
-    for (; i < n; i++) {
-        y[i] += c * x[i];
-    }
+    for (; i < n; i++) y[i] += c * x[i];
 }
 
 static void dot_forward(Line *l)
@@ -448,9 +398,7 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t 
 
 static void row_dots_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = dot(l->a, l->b + i * l->stride, l->length) * l->c;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = dot(l->a, l->b + i * l->stride, l->length) * l->c;
 }
 
 static void row_dots_backward(const Tape *t, const Line *l)
@@ -482,9 +430,7 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, s
 static void weighted_sum_forward(Line *l)
 {
     memset(l->out, 0, l->length * sizeof *l->out);
-    for (size_t i = 0; i < l->n; i++) {
-        add_scaled(l->out, l->a[i], l->b + i * l->stride, l->length);
-    }
+    for (size_t i = 0; i < l->n; i++) add_scaled(l->out, l->a[i], l->b + i * l->stride, l->length);
 }
 
 static void weighted_sum_backward(const Tape *t, const Line *l)
@@ -508,9 +454,7 @@ double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
 static void linear_forward(Line *l)
 {
     const Matrix *w = l->w;
-    for (size_t i = 0; i < w->rows; i++) {
-        l->out[i] = dot(l->a, w->data + i * w->cols, w->cols);
-    }
+    for (size_t i = 0; i < w->rows; i++) l->out[i] = dot(l->a, w->data + i * w->cols, w->cols);
 }
 
 static void linear_backward(const Tape *t, const Line *l)
@@ -534,9 +478,7 @@ double *ag_softmax(Tape *t, double *a, size_t n)
 static double max_of(const double *a, size_t n)
 {
     double max = a[0];
-    for (size_t i = 1; i < n; i++) {
-        max = a[i] > max ? a[i] : max;
-    }
+    for (size_t i = 1; i < n; i++) max = a[i] > max ? a[i] : max;
     return max;
 }
 
@@ -552,17 +494,13 @@ static void softmax_forward(Line *l)
         out[i] = exp(l->a[i] - max);
         total += out[i];
     }
-    for (size_t i = 0; i < l->n; i++) {
-        out[i] *= 1 / total;
-    }
+    for (size_t i = 0; i < l->n; i++) out[i] *= 1 / total;
 }
 
 static void softmax_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), mean = dot(g, l->out, l->n);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->out[i] * (g[i] - mean);
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->out[i] * (g[i] - mean);
 }
 
 // a[i] * scale, where scale = (mean of the squares + eps)^-0.5. Local derivatives: d out[i] / d a[k] is
@@ -575,9 +513,7 @@ double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
 static void rmsnorm_forward(Line *l)
 {
     double scale = 1 / sqrt(dot(l->a, l->a, l->n) / (double)l->n + l->c);
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->a[i] * scale;
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * scale;
     l->c = scale;
 }
 
@@ -585,9 +521,7 @@ static void rmsnorm_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), scale = l->c;
     double mean = dot(g, l->out, l->n) / (double)l->n;
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += scale * (g[i] - mean * l->out[i]);
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += scale * (g[i] - mean * l->out[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -629,9 +563,7 @@ static void lines_forward(Line *const *lanes, size_t n, size_t k)
         faster[op].forward(lanes, n, k);
         return;
     }
-    for (size_t s = 0; s < n; s++) {
-        operations[op].forward(&lanes[s][k]);
-    }
+    for (size_t s = 0; s < n; s++) operations[op].forward(&lanes[s][k]);
 }
 
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
@@ -641,9 +573,7 @@ static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k
         faster[op].backward(t, lanes, n, k);
         return;
     }
-    for (size_t s = n; s-- > 0;) {
-        operations[op].backward(t, &lanes[s][k]);
-    }
+    for (size_t s = n; s-- > 0;) operations[op].backward(t, &lanes[s][k]);
 }
 
 // Is x one of the values that a line made?
@@ -681,9 +611,7 @@ void backward(Tape *t, double *result)
  */
 static void end_lane(Tape *t)
 {
-    if (!t->in_lane) {
-        return;
-    }
+    if (!t->in_lane) return;
     size_t length = (size_t)(t->lines + t->n_lines - t->lanes[t->n_lanes - 1]);
     t->ragged = t->ragged || (t->n_lanes > 1 && length != t->lane_length);
     t->lane_length = length;
@@ -697,9 +625,7 @@ void tape_lane(Tape *t)
         t->n_lanes++;
     } else if (!t->atomic && (t->pending || t->n_lanes == 0)) {
         end_lane(t);
-        if (t->n_lanes == t->max_lanes) {
-            abort();
-        }
+        if (t->n_lanes == t->max_lanes) abort();
         t->lanes[t->n_lanes++] = t->lines + t->n_lines;
         t->in_lane = t->pending = true;
     }
@@ -717,9 +643,7 @@ void tape_end_lanes(Tape *t)
 // operands must be distinct, and come after what the lanes before have made of theirs. Short rows never are.
 static inline bool lines_are_alike(const Line *l, const Line *before)
 {
-    if (l->op != before->op) {
-        return false;
-    }
+    if (l->op != before->op) return false;
     if (l->op == OP_LINEAR) {
         return l->w == before->w && l->a >= before->a + l->w->cols && l->a > before->out;
     }
@@ -729,14 +653,10 @@ static inline bool lines_are_alike(const Line *l, const Line *before)
 
 static bool lanes_are_alike(const Tape *t)
 {
-    if (t->ragged || t->n_lanes < 2) {
-        return false;
-    }
+    if (t->ragged || t->n_lanes < 2) return false;
     for (size_t s = 1; s < t->n_lanes; s++) {
         for (size_t k = 0; k < t->lane_length; k++) {
-            if (!lines_are_alike(&t->lanes[s][k], &t->lanes[s - 1][k])) {
-                return false;
-            }
+            if (!lines_are_alike(&t->lanes[s][k], &t->lanes[s - 1][k])) return false;
         }
     }
     return true;
@@ -744,9 +664,7 @@ static bool lanes_are_alike(const Tape *t)
 
 void tape_compute(Tape *t)
 {
-    if (!t->pending) {
-        return;
-    }
+    if (!t->pending) return;
     end_lane(t);
     t->pending = false;
     Line *l = t->lanes[0], *end = t->lines + t->n_lines;
@@ -756,9 +674,7 @@ void tape_compute(Tape *t)
     }
     for (size_t s = 0; s <= t->n_lanes; s++) {         // then what comes before, between and after the lanes
         Line *next = s < t->n_lanes ? t->lanes[s] : end;
-        for (; l < next; l++) {
-            lines_forward(&l, 1, 0);
-        }
+        for (; l < next; l++) lines_forward(&l, 1, 0);
         l += s < t->n_lanes ? t->lane_length : 0;
     }
 }
@@ -767,18 +683,14 @@ void tape_compute(Tape *t)
 // among the lanes. Returns where it stopped.
 static Line *lanes_backward(const Tape *t, Line *end)
 {
-    if (t->n_lanes == 0 || end < t->lanes[t->n_lanes - 1] + t->lane_length) {
-        return end;
-    }
+    if (t->n_lanes == 0 || end < t->lanes[t->n_lanes - 1] + t->lane_length) return end;
     for (size_t s = t->n_lanes; s-- > 0; end = t->lanes[s]) {
         while (end > t->lanes[s] + t->lane_length) {
             end--;
             lines_backward(t, &end, 1, 0);
         }
     }
-    for (size_t k = t->lane_length; k-- > 0;) {
-        lines_backward(t, t->lanes, t->n_lanes, k);
-    }
+    for (size_t k = t->lane_length; k-- > 0;) lines_backward(t, t->lanes, t->n_lanes, k);
     return t->lanes[0];
 }
 
@@ -852,9 +764,7 @@ static inline Vec blend_first(Vec v, size_t n, Vec other)
 
 static inline Vec larger(Vec a, Vec b)
 {
-    for (int k = 0; k < VEC; k++) {
-        a[k] = a[k] > b[k] ? a[k] : b[k];
-    }
+    for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k];
     return a;
 }
 
@@ -897,9 +807,7 @@ static inline void vec_sums(double *s, Vec a, Vec b, Vec c, Vec d)
 
 static inline Vec square_root(Vec v)
 {
-    for (int k = 0; k < VEC; k++) {
-        v[k] = sqrt(v[k]);
-    }
+    for (int k = 0; k < VEC; k++) v[k] = sqrt(v[k]);
     return v;
 }
 
@@ -929,12 +837,8 @@ static inline double largest(const double *a, size_t n)
 {
     Vec max = ZERO + a[0];
     size_t i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        max = larger(load(a + i), max);
-    }
-    if (i < n) {
-        max = larger(blend_first(load(a + i), n - i, max), max);
-    }
+    for (; i + VEC <= n; i += VEC) max = larger(load(a + i), max);
+    if (i < n) max = larger(blend_first(load(a + i), n - i, max), max);
     return vec_max(max);
 }
 
@@ -1037,18 +941,14 @@ typedef struct {
 static ALWAYS_INLINE void load_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down, bool add)
 {
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) {
-            sums[r][i] = add ? load(rows[r] + i * VEC) : ZERO;
-        }
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(rows[r] + i * VEC) : ZERO;
     }
 }
 
 static ALWAYS_INLINE void store_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down)
 {
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) {
-            store(rows[r] + i * VEC, sums[r][i]);
-        }
+        for (size_t i = 0; i < ACROSS; i++) store(rows[r] + i * VEC, sums[r][i]);
     }
 }
 
@@ -1057,18 +957,14 @@ static ALWAYS_INLINE void add_to_tile(Vec sums[DOWN][ACROSS], const double *a, c
 {
     for (size_t i = 0; i < ACROSS; i++) {
         Vec bi = load_once(b + i * VEC);
-        for (size_t r = 0; r < down; r++) {
-            sums[r][i] += a[r] * bi;
-        }
+        for (size_t r = 0; r < down; r++) sums[r][i] += a[r] * bi;
     }
 }
 
 // Has the next tile's row on its way before it is needed.
 static inline void fetch(const double *row)
 {
-    for (size_t j = 0; j < WIDTH; j += 8) {
-        __builtin_prefetch(row + j, 1);
-    }
+    for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(row + j, 1);
 }
 
 // How many of n rows the next tile takes: DOWN, or one less, so that none but a single row has a tile of its own.
@@ -1091,9 +987,7 @@ static ALWAYS_INLINE void tile_of_lanes(double *const *c, size_t c_at, double *c
     size_t k = 0;
     do {
         double ak[DOWN];
-        for (size_t r = 0; r < down; r++) {
-            ak[r] = from[r][k];
-        }
+        for (size_t r = 0; r < down; r++) ak[r] = from[r][k];
         add_to_tile(sums, ak, b, down);
         b += step;
     } while (++k < depth);
@@ -1124,9 +1018,7 @@ static ALWAYS_INLINE void tile_of_rows(double *c, size_t c_step, double *const *
 {
     Vec sums[DOWN][ACROSS];
     double *to[DOWN];
-    for (size_t r = 0; r < down; r++) {
-        to[r] = c + r * c_step;
-    }
+    for (size_t r = 0; r < down; r++) to[r] = c + r * c_step;
     load_tile(sums, to, down, true);
     size_t k = 0;
     do {
@@ -1162,22 +1054,16 @@ static inline size_t smaller(size_t a, size_t b)
 static inline void pack_row(double *to, const double *from, size_t width, double c)
 {
     if (width == WIDTH) {
-        for (size_t j = 0; j < WIDTH; j += VEC) {
-            store(to + j, c * load(from + j));
-        }
+        for (size_t j = 0; j < WIDTH; j += VEC) store(to + j, c * load(from + j));
     } else {
-        for (size_t j = 0; j < WIDTH; j++) {
-            to[j] = j < width ? c * from[j] : 0;
-        }
+        for (size_t j = 0; j < WIDTH; j++) to[j] = j < width ? c * from[j] : 0;
     }
 }
 
 // panel[k][j] = c * w(k, j), and zero from j = width on
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
-    for (size_t k = 0; k < depth; k++) {
-        pack_row(panel + k * WIDTH, w + k * stride, width, c);
-    }
+    for (size_t k = 0; k < depth; k++) pack_row(panel + k * WIDTH, w + k * stride, width, c);
 }
 
 // to[i * step + k] = c * from k[i] for i, k < 4: rows become columns
@@ -1224,9 +1110,7 @@ static NOINLINE void multiply_lanes(const Product *l, bool forward, bool add)
 {
     _Alignas(64) double panel[DEPTH * WIDTH];
     double spares[DOWN][WIDTH], *spare[DOWN];                // for tiles of which only a part is there
-    for (size_t r = 0; r < DOWN; r++) {
-        spare[r] = spares[r];
-    }
+    for (size_t r = 0; r < DOWN; r++) spare[r] = spares[r];
     size_t rows = l->rows[l->n - 1], n_k = forward ? l->cols : rows, n_j = forward ? rows : l->cols;
     double *const *from = forward ? l->x : l->y, *const *to = forward ? l->y : l->x;
     for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
@@ -1285,9 +1169,7 @@ static void cross_lanes(double *const *a, const Product *l, size_t at, size_t n)
             cross(a[j] + s, MAX_LANES, y[0] + at + j, y[1] + at + j, y[2] + at + j, y[3] + at + j, 1);
         }
         for (size_t r = s; r < l->n && r < s + 4; r++) {
-            for (size_t k = j; k < n && at + k < l->rows[r]; k++) {
-                a[k][r] = l->y[r][at + k];
-            }
+            for (size_t k = j; k < n && at + k < l->rows[r]; k++) a[k][r] = l->y[r][at + k];
         }
     }
 }
@@ -1297,12 +1179,8 @@ static NOINLINE void add_outer_products(const Product *l)
 {
     static _Alignas(64) double panels[PANELS][MAX_LANES * WIDTH], crossed[MAX_ROWS][MAX_LANES];   // too large for stacks
     double spares[DOWN][WIDTH], *spare[DOWN], *a[MAX_ROWS], *c[MAX_ROWS];
-    for (size_t r = 0; r < DOWN; r++) {
-        spare[r] = spares[r];
-    }
-    for (size_t r = 0; r < MAX_ROWS; r++) {
-        a[r] = crossed[r];
-    }
+    for (size_t r = 0; r < DOWN; r++) spare[r] = spares[r];
+    for (size_t r = 0; r < MAX_ROWS; r++) a[r] = crossed[r];
     size_t rows = l->rows[l->n - 1];
     for (size_t i0 = 0; i0 < l->cols; i0 += PANELS * WIDTH) {
         size_t cols = smaller(l->cols - i0, PANELS * WIDTH);
@@ -1314,9 +1192,7 @@ static NOINLINE void add_outer_products(const Product *l)
         for (size_t j0 = 0; j0 < rows; j0 += MAX_ROWS) {
             size_t n = smaller(rows - j0, MAX_ROWS);
             cross_lanes(a, l, j0, n);
-            for (size_t r = 0; r < n; r++) {
-                c[r] = l->w + (j0 + r) * l->stride;
-            }
+            for (size_t r = 0; r < n; r++) c[r] = l->w + (j0 + r) * l->stride;
             for (size_t i = 0; i < cols; i += WIDTH) {
                 size_t width = smaller(cols - i, WIDTH), at = i0 + i, first = 0, down = 0;
                 const double *b = panels[i / WIDTH];
@@ -1357,9 +1233,7 @@ static NOINLINE void softmax_by_libm(double *out, const double *a, double max, s
         out[i] = exp(a[i] - max);
         total += out[i];
     }
-    for (size_t i = 0; i < n; i++) {
-        out[i] *= 1 / total;
-    }
+    for (size_t i = 0; i < n; i++) out[i] *= 1 / total;
 }
 
 static inline void fast_softmax_forward(const Line *l)
@@ -1378,12 +1252,8 @@ static inline void fast_softmax_forward(const Line *l)
         sum += e;
     }
     double total = vec_sum(sum), share = 1 / total;
-    for (size_t i = 0; i < n; i += VEC) {
-        store(out + i, load(out + i) * share);
-    }
-    if (total != total) {
-        softmax_by_libm(out, a, max, n);
-    }
+    for (size_t i = 0; i < n; i += VEC) store(out + i, load(out + i) * share);
+    if (total != total) softmax_by_libm(out, a, max, n);
 }
 
 static inline void fast_row_dots_forward(const Line *l)
@@ -1424,9 +1294,7 @@ static inline void fast_weighted_sum_forward(const Line *l)
             even += a[i] * load(bi);
             odd += a[i + 1] * load(bi + stride);
         }
-        if (i < n) {
-            even += a[i] * load(bi);
-        }
+        if (i < n) even += a[i] * load(bi);
         store(out + j, length - j < VEC ? blend_first(even + odd, length - j, load(out + j)) : even + odd);
     }
 }
@@ -1474,9 +1342,7 @@ static size_t take_lanes(Product *p, Line *const *lanes, size_t n, size_t k)
 
 static void to_gradients(const Tape *t, double **values, size_t n)
 {
-    for (size_t s = 0; s < n; s++) {
-        values[s] = grad(t, values[s]);
-    }
+    for (size_t s = 0; s < n; s++) values[s] = grad(t, values[s]);
 }
 
 // Few lanes are not worth a panel: rows are multiplied where they are. Those of 16 and of 64 are the default model's,
@@ -1528,9 +1394,7 @@ static void linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, s
         for (size_t i = 0; i < p.cols; i += WIDTH) {
             add_rows(grad(t, p.w) + i, p.cols, p.rows[0], p.y, 0, x, p.n);
             add_lanes(p.x, i, p.y, 0, p.n, p.w + i, p.cols, p.rows[0], true);
-            for (size_t s = 0; s < p.n; s++) {
-                x[s] += WIDTH;
-            }
+            for (size_t s = 0; s < p.n; s++) x[s] += WIDTH;
         }
     }
 }
@@ -1569,9 +1433,7 @@ static void rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, siz
 
 static void softmax_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
-    for (size_t s = 0; s < n; s++) {
-        fast_softmax_forward(&lanes[s][k]);
-    }
+    for (size_t s = 0; s < n; s++) fast_softmax_forward(&lanes[s][k]);
 }
 
 static const FastOperation faster[N_OPS] = {
@@ -1597,9 +1459,7 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
     double new1 = 1 - beta1, new2 = 1 - beta2;
     eps *= root2;
     size_t i = 0;
-    if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) {
-        return 0;
-    }
+    if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) return 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
         Vec mean[4], square[4], below[4];
         for (size_t k = 0; k < 4; k++) {
@@ -1609,9 +1469,7 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
             below[k] = square_root(square[k]) + eps;
         }
         Vec below01 = below[0] * below[1], below23 = below[2] * below[3], all = below01 * below23;
-        if (!(vec_sum(all) < 1e200)) {
-            break;
-        }
+        if (!(vec_sum(all) < 1e200)) break;
         Vec share = rate / all, share01 = share * below23, share23 = share * below01;
         Vec move[4] = {share01 * below[1], share01 * below[0], share23 * below[3], share23 * below[2]};
         for (size_t k = 0; k < 4; k++) {

@@ -415,9 +415,7 @@ static bool train(Work *w, Error *error)
     uint64_t step = w->model.steps_done;
     for (; step < w->config->steps; step++) {
         double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w, step, loss, error)) {
-            return false;
-        }
+        if (!after_step(w, step, loss, error)) return false;
     }
     return true;
 }
@@ -441,16 +439,12 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(w, scores, error)) {
-            return false;
-        }
+        if (!finite_scores(w, scores, error)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
                    temperature <= 0 ? likeliest(probs, vocab_size) :
                    random_choice(w->rng, probs, vocab_size);
-        if (token_id == BOS) {
-            break;
-        }
+        if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
     }
     return true;
@@ -482,14 +476,10 @@ static bool microgpt(Work *w, Error *error)
     shuffle(&w->docs, w->rng);
     if (!w->resumed) {
         find_characters(&w->tokenizer, &w->docs);
-        if (!new_parameters(w, error)) {
-            return false;
-        }
+        if (!new_parameters(w, error)) return false;
         init_parameters(&w->model, w->rng, w->config);
     }
-    if (!encode_all(w, error) || !begin_training(w, error)) {
-        return false;
-    }
+    if (!encode_all(w, error) || !begin_training(w, error)) return false;
     say("num docs: %zu\n", w->docs.n);
     say("vocab size: %zu\n", w->tokenizer.vocab_size);
     say("num params: %zu\n", w->model.num_params);
@@ -561,9 +551,7 @@ static void set_error(Error *error, int status, const char *format, ...)
     va_end(again);
     va_end(args);
     for (unsigned char *c = (unsigned char *)text; *c; c++) {      // what a terminal would obey: also U+0080 to U+009F
-        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
-            *c = c[1] = '?';
-        }
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?';
         *c = *c < ' ' || *c == 0x7f ? '?' : *c;
     }
 }
@@ -618,9 +606,7 @@ static void put_text(Output *out, const char *format, va_list args)
         out->error = EOVERFLOW;                    // one text that is longer than all of bytes
     }
     out->n += out->error ? 0 : (size_t)n;
-    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') {
-        flush(out);
-    }
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
 
 static void put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -658,12 +644,8 @@ static bool ends_with_pipe;                        // unless SIGPIPE was ignored
 static bool said(Error *error)
 {
     int reason = standard_output.error;
-    if (interrupted) {
-        return fail(error, INTERRUPTED, "interrupted");
-    }
-    if (reason == EPIPE && ends_with_pipe) {
-        return fail(error, PIPE_CLOSED, "%s", "");
-    }
+    if (interrupted) return fail(error, INTERRUPTED, "interrupted");
+    if (reason == EPIPE && ends_with_pipe) return fail(error, PIPE_CLOSED, "%s", "");
     return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
 }
 
@@ -675,9 +657,7 @@ static bool no_memory(Error *error)
 static bool all_finite(const double *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) {
-            return false;
-        }
+        if (!isfinite(a[i])) return false;
     }
     return true;
 }
@@ -714,9 +694,7 @@ static void random_seed(Random *random, uint64_t seed)
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
     w[0] = 19650218;
-    for (size_t k = 1; k < n; k++) {
-        w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
-    }
+    for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
     for (size_t k = 0; k < n; k++) {
         w[i] = (w[i] ^ ((w[i - 1] ^ (w[i - 1] >> 30)) * 1664525)) + key[j] + (uint32_t)j;
         j = (j + 1) % n_key;
@@ -777,9 +755,7 @@ static double random_gauss(Random *random, double mu, double sigma)
 static size_t random_below(Random *random, size_t n)
 {
     int bits = 0;
-    while (n >> bits) {
-        bits++;
-    }
+    while (n >> bits) bits++;
     uint32_t r;
     do {
         r = random_word(random) >> (32 - bits);
@@ -791,15 +767,11 @@ static size_t random_below(Random *random, size_t n)
 static size_t random_choice(Random *random, const double *weights, size_t n)
 {
     double total = 0, sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        total += weights[i];
-    }
+    for (size_t i = 0; i < n; i++) total += weights[i];
     double u = random_uniform(random) * total;
     for (size_t i = 0; i < n - 1; i++) {
         sum += weights[i];
-        if (sum > u) {
-            return i;
-        }
+        if (sum > u) return i;
     }
     return n - 1;
 }
@@ -808,9 +780,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 static size_t likeliest(const double *p, size_t n)
 {
     size_t best = 0;
-    for (size_t i = 1; i < n; i++) {
-        best = p[i] > p[best] ? i : best;
-    }
+    for (size_t i = 1; i < n; i++) best = p[i] > p[best] ? i : best;
     return best;
 }
 
@@ -830,14 +800,10 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
         return s[0];
     }
     for (size_t length = 1; length <= 4 && length <= n; length++) {
-        if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) {
-            continue;
-        }
+        if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
         uint32_t code = s[0] & (unsigned char)~forms[length - 1].mask;
         for (size_t i = 1; i < length; i++) {
-            if ((s[i] & 0xc0) != 0x80) {
-                return -1;
-            }
+            if ((s[i] & 0xc0) != 0x80) return -1;
             code = code << 6 | (s[i] & 0x3f);
         }
         bool surrogate = code >= 0xd800 && code <= 0xdfff;
@@ -855,9 +821,7 @@ static size_t encode_utf8(uint32_t code, char out[4])
     }
     size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = length; i-- > 1; code >>= 6) {
-        out[i] = (char)(0x80 | (code & 0x3f));
-    }
+    for (size_t i = length; i-- > 1; code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
     out[0] = (char)(leads[length] | code);
     return length;
 }
@@ -923,14 +887,10 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, c
     while (*n == room) {
         room = room ? 2 * room : 1 << 16;
         unsigned char *more = realloc(*bytes, room);
-        if (!more) {
-            return no_memory(error);
-        }
+        if (!more) return no_memory(error);
         *bytes = more;
         ssize_t got = read_up_to(file, *bytes + *n, room - *n);
-        if (got < 0) {
-            return fail(error, FAILED, "%s: %s", name, strerror(errno));
-        }
+        if (got < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
         *n += (size_t)got;
     }
     return true;
@@ -940,17 +900,13 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, c
 static bool split_documents(const unsigned char *s, size_t n, Documents *all, Error *error, const char *name)
 {
     size_t n_lines = 1;
-    for (size_t i = 0; i < n; i++) {
-        n_lines += s[i] == '\n' || s[i] == '\r';
-    }
+    for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
     if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
         return no_memory(error);
     }
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
-    if (!all->text || !all->docs) {
-        return no_memory(error);
-    }
+    if (!all->text || !all->docs) return no_memory(error);
     uint32_t *start = all->text, *end = start;         // the document being read
     size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
@@ -965,14 +921,10 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
                              : "a zero byte: this is not a text file");
         }
         if (code != '\n') {
-            if (start < end || !is_space((uint32_t)code)) {
-                *end++ = (uint32_t)code;
-            }
+            if (start < end || !is_space((uint32_t)code)) *end++ = (uint32_t)code;
             continue;
         }
-        while (start < end && is_space(end[-1])) {
-            end--;
-        }
+        while (start < end && is_space(end[-1])) end--;
         if (start < end) {
             size_t length = (size_t)(end - start);
             all->docs[all->n++] = (Document){start, length, line};
@@ -1047,9 +999,7 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
     bool ok = (fstat(file, &data_file) == 0 || fail(error, FAILED, "%s: %s", name, strerror(errno))) &&
               read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
     free(bytes);
-    if (file != STDIN_FILENO) {
-        close(file);
-    }
+    if (file != STDIN_FILENO) close(file);
     return ok;
 }
 
@@ -1155,9 +1105,7 @@ static PositionCost count_loss(Model *model)
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
 {
     double min = 4 * sizeof(double) * min_parameters(model);
-    if (!fits_memory(min)) {
-        return too_large(model, min, 0, 0, error);
-    }
+    if (!fits_memory(min)) return too_large(model, min, 0, 0, error);
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
@@ -1325,9 +1273,7 @@ static int find_name(const char *names, const char *value)
     size_t n = strlen(value);
     for (int i = 0; *names; i++) {
         size_t length = strcspn(names, "|");
-        if (length == n && memcmp(names, value, n) == 0) {
-            return i;
-        }
+        if (length == n && memcmp(names, value, n) == 0) return i;
         names += length + (names[length] == '|');
     }
     return -1;
@@ -1398,9 +1344,7 @@ static void option_text(const Option *option, const Options *o, char *text, size
         } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
     } else if (option->kind == NAME) {
         const char *names = option->argument;
-        for (int i = *(const int *)field; i > 0; i--) {
-            names += strcspn(names, "|") + 1;
-        }
+        for (int i = *(const int *)field; i > 0; i--) names += strcspn(names, "|") + 1;
         snprintf(text, room, "%.*s", (int)strcspn(names, "|"), names);
     }
 }
@@ -1408,9 +1352,7 @@ static void option_text(const Option *option, const Options *o, char *text, size
 static bool was_given(const Options *o, size_t offset)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].offset == offset && o->given >> i & 1) {
-            return true;
-        }
+        if (options[i].offset == offset && o->given >> i & 1) return true;
     }
     return false;
 }
@@ -1444,9 +1386,7 @@ static void json_expect(Json *json, const char *expected)
 
 static void json_space(Json *json)
 {
-    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) {
-        json->at++;
-    }
+    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) json->at++;
 }
 
 static void json_mark(Json *json, unsigned char mark, const char *expected)
@@ -1467,9 +1407,7 @@ static bool json_next(Json *json, bool first, unsigned char close)
         json->at++;
         return false;
     }
-    if (!first) {
-        json_mark(json, ',', "a comma");
-    }
+    if (!first) json_mark(json, ',', "a comma");
     return !json->expected;
 }
 
@@ -1480,9 +1418,7 @@ static int32_t json_hex(Json *json)
     int32_t code = 0;
     for (int i = 0; i < 4; i++) {
         const char *digit = json->at < json->end && *json->at ? strchr(digits, *json->at) : NULL;
-        if (!digit) {
-            return -1;
-        }
+        if (!digit) return -1;
         code = code << 4 | (int32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
         json->at++;
     }
@@ -1494,13 +1430,9 @@ static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
     unsigned char c = json->at < json->end ? *json->at++ : 0;
-    if (c && strchr(marks, c)) {
-        return codes[strchr(marks, c) - marks];
-    }
+    if (c && strchr(marks, c)) return codes[strchr(marks, c) - marks];
     int32_t code = c == 'u' ? json_hex(json) : -1;
-    if (code < 0xd800 || code > 0xdfff) {
-        return code;
-    }
+    if (code < 0xd800 || code > 0xdfff) return code;
     if (code > 0xdbff || json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u') {
         return -1;
     }
@@ -1555,9 +1487,7 @@ static uint64_t json_number(Json *json)
         }
         number = number * 10 + digit;
     }
-    if (json->at == start) {
-        json_expect(json, "a whole number");
-    }
+    if (json->at == start) json_expect(json, "a whole number");
     return number;
 }
 
@@ -1611,9 +1541,7 @@ typedef struct {
 static void *grown(void *array, size_t n, size_t size, Json *json)
 {
     void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
-    if (!more) {
-        json_expect(json, NO_MEMORY);
-    }
+    if (!more) json_expect(json, NO_MEMORY);
     return more;
 }
 
@@ -1646,9 +1574,7 @@ static void parse_tensor(Tensor *tensor, Json *json)
             has_shape = true;
         } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
             has_offsets = json_list(json, offsets, 2) == 2;
-            if (!has_offsets) {
-                json_expect(json, "two offsets");
-            }
+            if (!has_offsets) json_expect(json, "two offsets");
         } else {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
@@ -1670,9 +1596,7 @@ static void parse_header(Header *header, Json *json)
     for (bool first = true; json_next(json, first, '}'); first = false) {
         const char *name = json_key(json);
         if (strcmp(name, "__metadata__") == 0) {
-            if (has_metadata) {
-                json_expect(json, "no second __metadata__");
-            }
+            if (has_metadata) json_expect(json, "no second __metadata__");
             parse_metadata(header, json);
             has_metadata = true;
             continue;
@@ -1686,9 +1610,7 @@ static void parse_header(Header *header, Json *json)
         }
     }
     json_space(json);
-    if (json->at < json->end) {
-        json_expect(json, "the end of the header");
-    }
+    if (json->at < json->end) json_expect(json, "the end of the header");
 }
 
 static int by_name(const void *a, const void *b)
@@ -1732,9 +1654,7 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
-    if (header->n_tensors == 0) {
-        return fail(error, FAILED, "%s: it holds no tensors", header->path);
-    }
+    if (header->n_tensors == 0) return fail(error, FAILED, "%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1778,24 +1698,16 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     unsigned char length_bytes[8] = {0};
     struct stat info;
     uint64_t length = 0, size = UINT64_MAX;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
-        size = (uint64_t)info.st_size;
-    }
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) size = (uint64_t)info.st_size;
     ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) {
-        return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
-    }
-    for (size_t i = 8; i-- > 0;) {
-        length = length << 8 | length_bytes[i];
-    }
+    if (got < 0) return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
+    for (size_t i = 8; i-- > 0;) length = length << 8 | length_bytes[i];
     if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
         return fail(error, FAILED, "%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
     header->bytes = calloc((size_t)length, 1);
-    if (!header->bytes) {
-        return no_memory(error);
-    }
+    if (!header->bytes) return no_memory(error);
     got = read_up_to(file, header->bytes, (size_t)length);
     if (got != (ssize_t)length) {
         return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
@@ -1816,9 +1728,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
                         header->metadata[i].key);
         }
     }
-    if (!check_tensors(header, data_size, error)) {
-        return false;
-    }
+    if (!check_tensors(header, data_size, error)) return false;
     if (size != UINT64_MAX && size - 8 - length != *data_size) {
         return fail(error, FAILED, "%s: %llu bytes of data, but the header describes %llu", header->path,
                     (unsigned long long)(size - 8 - length), (unsigned long long)*data_size);
@@ -1830,9 +1740,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
 static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
 {
     size_t n = strlen(vocab), used = 0;
-    if (!new_tokenizer(tokenizer, error)) {
-        return false;
-    }
+    if (!new_tokenizer(tokenizer, error)) return false;
     for (size_t i = 0; i < n; i += used) {
         uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
         if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
@@ -1850,9 +1758,7 @@ static bool read_vocab(const Header *header, const char *vocab, Tokenizer *token
 static void metadata_key(const Option *option, char *key, size_t room)
 {
     snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
-    for (; *key; key++) {
-        *key = *key == '-' ? '_' : *key;
-    }
+    for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
 
 static void note_missing(Checkpoint *checkpoint, const char *what)
@@ -1888,9 +1794,7 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
     if (o->config.n_embd % o->config.n_head) {
         return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
     }
-    if (!vocab) {
-        return fail(error, FAILED, "%s: metadata: vocab is missing", header->path);
-    }
+    if (!vocab) return fail(error, FAILED, "%s: metadata: vocab is missing", header->path);
     return read_vocab(header, vocab, tokenizer, error);
 }
 
@@ -1922,9 +1826,7 @@ static bool place_tensor(const Header *header, const char *prefix, const Matrix 
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
     uint64_t bits = 0;
-    for (uint64_t i = width; i-- > 0;) {
-        bits = bits << 8 | bytes[i];
-    }
+    for (uint64_t i = width; i-- > 0;) bits = bits << 8 | bytes[i];
     if (width == 4) {
         uint32_t bits32 = (uint32_t)bits;
         float x;
@@ -1943,9 +1845,7 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
 
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ bytes[i]) * FNV_PRIME;
-    }
+    for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * FNV_PRIME;
     return hash;
 }
 
@@ -1994,9 +1894,7 @@ static bool read_data(int file, Header *header, Error *error)
 // The random generator, to and from the numbers of train.random.
 static void pack_random(const Random *random, double *numbers)
 {
-    for (size_t i = 0; i < 624; i++) {
-        numbers[i] = random->words[i];
-    }
+    for (size_t i = 0; i < 624; i++) numbers[i] = random->words[i];
     numbers[624] = (double)random->used;
     numbers[625] = random->has_gauss;
     numbers[626] = random->has_gauss ? random->gauss_next : 0;
@@ -2009,9 +1907,7 @@ static bool unpack_random(Random *random, const double *numbers)
         double max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
         ok = ok && numbers[i] >= 0 && numbers[i] <= max && numbers[i] == floor(numbers[i]);
     }
-    for (size_t i = 0; ok && i < 624; i++) {
-        random->words[i] = (uint32_t)numbers[i];
-    }
+    for (size_t i = 0; ok && i < 624; i++) random->words[i] = (uint32_t)numbers[i];
     if (ok) {
         random->used = (size_t)numbers[624];
         random->has_gauss = numbers[625] > 0;
@@ -2051,9 +1947,7 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     double numbers[N_RANDOM] = {0};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
-    if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) {
-        return false;
-    }
+    if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) return false;
     bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
@@ -2064,16 +1958,12 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
             return false;
         }
     }
-    if (!read_data(file, header, error)) {
-        return false;
-    }
+    if (!read_data(file, header, error)) return false;
     checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
     if (exact && !checkpoint->has_random) {
         return fail(error, FAILED, "%s: tensor train.random: not the state of the random generator", header->path);
     }
-    if (random && !exact) {
-        note_missing(checkpoint, "train.random in F64");
-    }
+    if (random && !exact) note_missing(checkpoint, "train.random in F64");
     return true;
 }
 
@@ -2088,9 +1978,7 @@ static bool load_model(const char *path, size_t longest, Model *model, Tokenizer
     free(header.bytes);
     free(header.tensors);
     free(header.metadata);
-    if (file >= 0) {
-        close(file);
-    }
+    if (file >= 0) close(file);
     return ok;
 }
 
@@ -2123,9 +2011,7 @@ static void on_signal(int signal_number)
 {
     (void)signal_number;
     if (interrupted || !running) {
-        if (unfinished) {
-            unlink(unfinished);
-        }
+        if (unfinished) unlink(unfinished);
         _exit(INTERRUPTED);
     }
     interrupted = 1;
@@ -2173,9 +2059,7 @@ static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
-    while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) {
-        used--;
-    }
+    while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
     int fd = -1, most = (int)(base - target->path) + (int)used;
     hold_signals(true);
     for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
@@ -2215,9 +2099,7 @@ static bool find_target(Target *target, const char *name, Error *error)
         if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
             return fail(error, FAILED, "%s: %s", name, strerror(errno));
         }
-        if (!S_ISREG(info.st_mode)) {
-            return fail(error, FAILED, "%s: not a regular file", name);
-        }
+        if (!S_ISREG(info.st_mode)) return fail(error, FAILED, "%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
         return fail(error, FAILED, "%s: %s", name, strerror(errno));
     } else if (lstat(name, &info) == 0) {
@@ -2227,9 +2109,7 @@ static bool find_target(Target *target, const char *name, Error *error)
     }
     target->folder = target->path ? strdup(target->path) : NULL;
     target->part = target->path ? malloc(strlen(target->path) + 64) : NULL;
-    if (!target->folder || !target->part) {
-        return no_memory(error);
-    }
+    if (!target->folder || !target->part) return no_memory(error);
     char *slash = strrchr(target->folder, '/');
     if (!slash) {
         strcpy(target->folder, ".");               // of at least one character, as the name of a file is
@@ -2237,9 +2117,7 @@ static bool find_target(Target *target, const char *name, Error *error)
         slash[slash == target->folder] = '\0';
     }
     target->reserve = open_part(target);
-    if (target->reserve < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    }
+    if (target->reserve < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
@@ -2302,9 +2180,7 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
     bool ok = !ferror(out);
     ok = fclose(out) == 0 && ok;
-    if (ok && *length <= MAX_HEADER) {
-        return header;
-    }
+    if (ok && *length <= MAX_HEADER) return header;
     free(header);
     set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     return NULL;
@@ -2312,9 +2188,7 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
 
 static void encode_word(uint64_t bits, unsigned char bytes[8])
 {
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (unsigned char)(bits >> 8 * i);
-    }
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(bits >> 8 * i);
 }
 
 static void encode_number(double x, unsigned char bytes[8])
@@ -2349,9 +2223,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     }
     size_t length = 0;
     char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length, error);
-    if (!header) {
-        return false;
-    }
+    if (!header) return false;
     if (target->reserve >= 0) {
         close(target->reserve);
         target->reserve = -1;
@@ -2381,9 +2253,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     hold_signals(true);
     bool renamed = ok && rename(target->part, target->path) == 0;
     out.error = ok ? errno : out.error;
-    if (!ok && out.file >= 0) {
-        unlink(target->part);
-    }
+    if (!ok && out.file >= 0) unlink(target->part);
     unfinished = NULL;
     // The new name, too, is to outlast a power failure. Where a folder cannot be flushed, that is the best there is.
     int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
@@ -2436,9 +2306,7 @@ static size_t terminal_columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col - 1u;
-    }
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col - 1u;
 #endif
     return 79;
 }
@@ -2541,9 +2409,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     }
     at += sprintf(at, "%s", cells ? (run->color ? "\033[0m  " : "  ") : "");
     for (size_t i = 0, n = 0; i < 4; i++) {
-        if (fits[i]) {
-            at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
-        }
+        if (fits[i]) at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
     }
     at += sprintf(at, "\033[J\r");
     fwrite(text, 1, (size_t)(at - text), stderr);
@@ -2554,9 +2420,7 @@ static void draw_curve(const Run *run, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
     size_t columns = terminal_columns(), across = run->plain ? 1 : 2, up = run->plain ? 2 : 4;
-    if (columns < 16 || run->n_points < 2) {
-        return;
-    }
+    if (columns < 16 || run->n_points < 2) return;
     size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
     width = width * across > run->n_points ? (run->n_points + across - 1) / across : width;
     size_t n = width * across < run->n_points ? width * across : run->n_points;
@@ -2574,9 +2438,7 @@ static void draw_curve(const Run *run, double took)
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
         y[i] = 0;
-        for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) {
-            y[i] += mean[k];
-        }
+        for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) y[i] += mean[k];
         y[i] /= (double)count;
         low = y[i] < low ? y[i] : low;
         high = y[i] > high ? y[i] : high;
@@ -2598,16 +2460,12 @@ static void draw_curve(const Run *run, double took)
     }
     char title[96], last_part[48] = "";
     unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
-    if (now < all) {
-        snprintf(last_part, sizeof last_part, "the last %llu ", now);
-    }
+    if (now < all) snprintf(last_part, sizeof last_part, "the last %llu ", now);
     snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
-        if (row == ROWS - 1 || row == 0) {
-            snprintf(label, sizeof label, "%.2f", row ? high : low);
-        }
+        if (row == ROWS - 1 || row == 0) snprintf(label, sizeof label, "%.2f", row ? high : low);
         fprintf(stderr, "%7.7s %s%s", label, run->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
                 run->color ? "\033[36m" : "");
         for (size_t i = 0; i < width; i++) {
@@ -2645,9 +2503,7 @@ static bool open_log(Run *run, Error *error)
     }
     bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
     log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (log.file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    }
+    if (log.file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
     run->log = &log;
     if (!old) {
         put(&log, LOG_HEADING);
@@ -2661,23 +2517,15 @@ static bool open_log(Run *run, Error *error)
     }
     while (ok && end < n) {
         unsigned char *line = text + end, *newline = memchr(line, '\n', n - end);
-        if (!newline) {
-            break;
-        }
+        if (!newline) break;
         *newline = '\0';
         char *comma;
         uint64_t step = strtoull((const char *)line, &comma, 10);
-        if (step > run->first) {
-            break;
-        }
+        if (step > run->first) break;
         double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
         if (run->bar && step && isfinite(loss)) {
-            if (run->from == run->first) {
-                start_curve(run, step - 1);
-            }
-            if (step > run->from) {
-                add_to_curve(run, step - 1, loss);
-            }
+            if (run->from == run->first) start_curve(run, step - 1);
+            if (step > run->from) add_to_curve(run, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
     }
@@ -2704,9 +2552,7 @@ static void look_at_clock(Run *run, uint64_t done)
 // If the run is to be saved, saves it. The log does not lag the model file, unless it takes no more.
 static bool save_run(Run *run, Error *error)
 {
-    if (run->log) {
-        flush(run->log);
-    }
+    if (run->log) flush(run->log);
     return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
 }
 
@@ -2715,9 +2561,7 @@ static bool stopped(const Run *run, Error *error)
 {
     const Options *o = run->o;
     hold_signals(true);                            // nothing is left to lose but this message
-    if (!interrupted && standard_output.error && !o->save) {
-        return said(error);
-    }
+    if (!interrupted && standard_output.error && !o->save) return said(error);
     const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
     bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
     return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
@@ -2739,18 +2583,12 @@ static bool note_step(Run *run, uint64_t step, double loss, Error *error)
         say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log == &standard_output && step == run->first) {
-        say(LOG_HEADING);
-    }
+    if (run->log == &standard_output && step == run->first) say(LOG_HEADING);
     if (run->log) {
         put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
     }
-    if (run->bar) {
-        add_to_curve(run, step, loss);
-    }
-    if (run->bar || run->log) {
-        look_at_clock(run, done);
-    }
+    if (run->bar) add_to_curve(run, step, loss);
+    if (run->bar || run->log) look_at_clock(run, done);
     if (interrupted || standard_output.error || (run->log && run->log->error)) {
         return save_run(run, error) && stopped(run, error);
     }
@@ -2811,9 +2649,7 @@ static bool begin_run(Run *run, Error *error)
 // After the last step; or, with ok false, after a failure or an interrupt.
 static bool end_run(Run *run, bool ok, Error *error)
 {
-    if (run->bar) {
-        fputs("\r\033[J", stderr);
-    }
+    if (run->bar) fputs("\r\033[J", stderr);
     double took = seconds() - run->began;
     ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
     if (run->log) {
@@ -2825,9 +2661,7 @@ static bool end_run(Run *run, bool ok, Error *error)
             ok = fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log->error));
         }
     }
-    if (run->bar && ok) {
-        draw_curve(run, took);
-    }
+    if (run->bar && ok) draw_curve(run, took);
     if (run->bar && ok && run->last_n > 0) {
         fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
     }
@@ -2848,9 +2682,7 @@ typedef struct {
 // The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
 static const Line *next_attention(const Tape *tape, size_t *line)
 {
-    while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) {
-        ++*line;
-    }
+    while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) ++*line;
     return *line < tape->n_lines ? &tape->lines[(*line)++] : NULL;
 }
 
@@ -2885,9 +2717,7 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
         tape_compute(&model->tape);
         sum += *loss * (double)n;
         *n_tokens += n;
-        if (stats) {
-            add_attention(model, stats);
-        }
+        if (stats) add_attention(model, stats);
     }
     double tokens = (double)*n_tokens;
     for (size_t k = 0; stats && k < model->n_layer * model->n_head; k++) {
@@ -2921,9 +2751,7 @@ static bool collect_attention(const Model *model, size_t n, const double **weigh
     size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
     for (size_t k = 0; k < n_heads * n; k++) {
         const Line *attention = next_attention(&model->tape, &line);
-        if (!attention || !all_finite(attention->a, k / n_heads + 1)) {
-            return false;
-        }
+        if (!attention || !all_finite(attention->a, k / n_heads + 1)) return false;
         weights[k] = attention->a;
     }
     return true;
@@ -2966,9 +2794,7 @@ static void say_wrapped(Screen screen, const char *text)
     size_t column = 0;
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
-        for (size_t i = 0; i < bytes; i++) {
-            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-        }
+        for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
         bool fits = !column || column + 1 + columns <= screen.width;
         say("%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
         column = (!column ? 0 : fits ? column + 1 : 2) + columns;
@@ -2999,9 +2825,7 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
         }
         bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
                       (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
-        if (!steers) {
-            encode_utf8(code, label.text + strlen(label.text));
-        }
+        if (!steers) encode_utf8(code, label.text + strlen(label.text));
     }
     return label;
 }
@@ -3084,9 +2908,7 @@ static void draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
                     say("%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
                     used = margin + cell * n + 5;
                 }
-                if (h + 1 < to) {
-                    say("%*s", (int)(one + gap - used), "");
-                }
+                if (h + 1 < to) say("%*s", (int)(one + gap - used), "");
             }
         }
         say("\n\n");
@@ -3122,12 +2944,8 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 80;
     double max = 0;
-    for (size_t h = 0; h < n_heads; h++) {
-        max = fmax(max, fabs(stats[h].loss - loss));
-    }
-    if (wide) {
-        say("layer head   self previous  first elsewhere entropy loss_without  change\n");
-    }
+    for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
+    if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
@@ -3200,9 +3018,7 @@ static bool read_page(Page *page, const char *argv0, Error *error)
 {
     char name[4200];
     int file = open_shipped(argv0, "page.html", name, sizeof name);
-    if (file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    }
+    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
     bool ok = read_all(file, &page->text, &page->n, error, name);
     close(file);
     size_t length = sizeof page_mark - 1;
@@ -3221,9 +3037,7 @@ static bool parse_losses(Page *page, const char *text, size_t n, const char *nam
         return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
     }
     page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
-    if (!page->losses) {
-        return no_memory(error);
-    }
+    if (!page->losses) return no_memory(error);
     for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
         char *end;
         uint64_t step = strtoull(text + at, &end, 10);
@@ -3242,9 +3056,7 @@ static bool read_losses(Page *page, const char *name, Error *error)
     unsigned char *text = NULL;
     size_t n = 0;
     int file = open_file(name, O_RDONLY);
-    if (file < 0) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    }
+    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
     bool ok = read_all(file, &text, &n, error, name);
     if (ok) {
         text[n] = '\0';                                      // there is room: read_all() has found the end
@@ -3327,9 +3139,7 @@ static void say_model(const Options *o, const Model *model, const Tokenizer *tok
         say_string(o->arguments[1]);
     }
     say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
-    for (size_t i = 0; i < tokenizer->BOS; i++) {
-        say_character(tokenizer->uchars[i]);
-    }
+    for (size_t i = 0; i < tokenizer->BOS; i++) say_character(tokenizer->uchars[i]);
     say("\"");
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if (options[i].stored) {
@@ -3396,14 +3206,10 @@ static bool read_text(const char *what, const char *text, const Tokenizer *token
 {
     size_t n = strlen(text), used = 0;
     *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
-    if (!doc->tokens) {
-        return no_memory(error);
-    }
+    if (!doc->tokens) return no_memory(error);
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) {
-            return fail(error, USAGE, "%s: not valid UTF-8", what);
-        }
+        if (code < 0) return fail(error, USAGE, "%s: not valid UTF-8", what);
         doc->tokens[doc->length] = (uint32_t)code;
         if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
             return fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
@@ -3427,9 +3233,7 @@ static bool read_prompt(Job *job, Error *error)
 static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
 {
     hash = (hash ^ n) * FNV_PRIME;
-    for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
-    }
+    for (size_t i = 0; i < n; i++) hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
     return hash;
 }
 
@@ -3450,9 +3254,7 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
     hash += !hash;                                       // 0 is a free place
     for (size_t i = (size_t)hash;; i++) {
         place = &job->known[i & (job->room - 1)];
-        if (!*place || *place == hash) {
-            break;
-        }
+        if (!*place || *place == hash) break;
     }
     bool was = *place;
     *place = was || add ? hash : 0;
@@ -3463,12 +3265,8 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
 static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
 {
     double texts = (double)n + more;
-    if (!fits_memory(4 * sizeof *job->known * texts)) {
-        return no_memory(error);
-    }
-    for (job->room = 2; (double)job->room < 2 * texts;) {
-        job->room *= 2;
-    }
+    if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory(error);
+    for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
         const Document *doc = &job->work.docs.docs[i];
@@ -3567,15 +3365,11 @@ static bool begin_training(Work *w, Error *error)
         return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
                     holdout, w->docs.n);
     }
-    if (w->resumed) {
-        job->rng = job->checkpoint.random;
-    }
+    if (w->resumed) job->rng = job->checkpoint.random;
     watch(&w->model, &w->tokenizer);
     job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
     job->numbered = true;
-    if (!read_prompt(job, error) || !begin_run(&job->run, error)) {
-        return false;
-    }
+    if (!read_prompt(job, error) || !begin_run(&job->run, error)) return false;
     note_documents(w, w->docs.n);
     return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
 }
@@ -3592,9 +3386,7 @@ static bool end_training(Work *w, bool ok, Error *error)
     const Options *o = &w->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
     size_t holdout = (size_t)w->config->holdout, n_tokens;
-    if (!end_run(&w->job->run, ok, error)) {
-        return false;
-    }
+    if (!end_run(&w->job->run, ok, error)) return false;
     if (holdout) {
         double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
         if (!isfinite(loss)) {
@@ -3632,9 +3424,7 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
                fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
                     "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
     }
-    if (job->numbered) {
-        say("sample %2" PRIu64 ": ", i + 1);
-    }
+    if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
     return said(error);
 }
@@ -3644,9 +3434,7 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
 // The whole main job.
 static bool run_train(Job *job, Error *error)
 {
-    if (!microgpt(&job->work, error)) {
-        return false;
-    }
+    if (!microgpt(&job->work, error)) return false;
     if (job->run.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
@@ -3667,18 +3455,14 @@ static bool run_sample(Job *job, Error *error)
 {
     const Checkpoint *checkpoint = &job->checkpoint;
     uint64_t seed = job->o.config.seed;
-    if (!load(job, 0, error) || !read_prompt(job, error)) {
-        return false;
-    }
+    if (!load(job, 0, error) || !read_prompt(job, error)) return false;
     if (job->o.new && (!read_documents(&job->work, error) ||
                        !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
         return false;
     }
     random_seed(&job->rng, seed);
     bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
-    if (checkpoint->has_random && same) {
-        job->rng = checkpoint->random;
-    }
+    if (checkpoint->has_random && same) job->rng = checkpoint->random;
     return infer(&job->work, error);
 }
 
@@ -3686,14 +3470,10 @@ static bool run_sample(Job *job, Error *error)
 static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
 {
     Work *w = &job->work;
-    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) {
-        return false;
-    }
+    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) return false;
     uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    if (!encode_documents(w, *n, error)) {
-        return false;
-    }
+    if (!encode_documents(w, *n, error)) return false;
     note_documents(w, *n);
     return true;
 }
@@ -3703,9 +3483,7 @@ static bool run_eval(Job *job, Error *error)
 {
     Work *w = &job->work;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) {
-        return false;
-    }
+    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) return false;
     double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
         return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
@@ -3731,9 +3509,7 @@ static bool show_word(Job *job, Error *error)
     document_loss(model, n);
     tape_compute(&model->tape);
     job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
-    if (!job->weights) {
-        return no_memory(error);
-    }
+    if (!job->weights) return no_memory(error);
     if (!collect_attention(model, n, job->weights)) {
         return fail(error, FAILED, "%s: the attention is not finite", job->o.arguments[0]);
     }
@@ -3751,15 +3527,11 @@ static bool show_heads(Job *job, Error *error)
     Work *w = &job->work;
     Model *model = &w->model;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, 1000, &n_docs, error)) {
-        return false;
-    }
+    if (!load_with_documents(job, 1000, &n_docs, error)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
-    if (!stats || !job->backup) {
-        return no_memory(error);
-    }
+    if (!stats || !job->backup) return no_memory(error);
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
     double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
     if (!isfinite(loss)) {
@@ -3807,9 +3579,7 @@ static bool run_page(Job *job, Error *error)
         return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
                     path);
     }
-    if (!load(job, 0, error)) {
-        return false;
-    }
+    if (!load(job, 0, error)) return false;
     if (w->model.num_params > PAGE_PARAMS) {
         return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
                     w->model.num_params, PAGE_PARAMS);
@@ -3821,9 +3591,7 @@ static bool run_page(Job *job, Error *error)
     size_t end = page->place + sizeof page_mark - 1;
     put_bytes(&standard_output, page->text, page->place);
     say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
-    if (page->n_losses) {
-        say_losses(page);
-    }
+    if (page->n_losses) say_losses(page);
     say("}");
     put_bytes(&standard_output, page->text + end, page->n - end);
     return true;
@@ -3852,9 +3620,7 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 static bool nearly(const char *name, const char *word, size_t n)
 {
     size_t length = strlen(name), same = 0, last = 0;
-    while (same < n && same < length && word[same] == name[same]) {
-        same++;
-    }
+    while (same < n && same < length && word[same] == name[same]) same++;
     while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
         last++;
     }
@@ -3881,9 +3647,7 @@ static const Option *find_option(const Command *command, const char *argument, E
     const char *near = NULL;
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
-            if (options[i].name[length] == '\0') {
-                return &options[i];
-            }
+            if (options[i].name[length] == '\0') return &options[i];
             found = options[i].help ? &options[i] : found;
             n_found += options[i].help != NULL;
         }
@@ -3920,9 +3684,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->max) {
-                return unexpected(argument, o->command, error);
-            }
+            if (o->n_arguments == o->command->max) return unexpected(argument, o->command, error);
             o->arguments[o->n_arguments++] = argument;
             continue;
         }
@@ -3932,9 +3694,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
         }
         const Option *option = argument[1] == '-' ? find_option(o->command, argument + 2, error)
                                                   : find_letter(o->command, argument, error);
-        if (!option) {
-            return false;
-        }
+        if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
         if (option->kind == FLAG && value) {
             return fail(error, USAGE, "--%s takes no value", option->name);
@@ -3958,20 +3718,14 @@ static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
     int first = 1;
     if (argc > 1 && argv[1][0] != '-') {
         size_t i = 0;
-        while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) {
-            i++;
-        }
-        if (i == N_COMMANDS) {
-            return unexpected(argv[1], NULL, error);
-        }
+        while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) i++;
+        if (i == N_COMMANDS) return unexpected(argv[1], NULL, error);
         command = &commands[i];
         first = 2;
     }
     *o = recipes[RECIPE_MICROGPT];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, "recipe", error)) {
-        return false;
-    }
+    if (!read_arguments(o, argc - first, argv + first, "recipe", error)) return false;
     *o = recipes[o->recipe];
     o->command = command;
     if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
@@ -4019,12 +3773,8 @@ static void print_help(const Command *command)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         char left[64], letter[8] = "    ", value[80];
-        if (!(option->commands & command->bit) || !option->help) {
-            continue;
-        }
-        if (option->letter) {
-            snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        }
+        if (!(option->commands & command->bit) || !option->help) continue;
+        if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
         default_text(option, value, sizeof value);
         say("  %-31s %s%s\n", left, option->help, value);
@@ -4063,9 +3813,7 @@ static void print_manual(void)
         say_roff(text);
         for (size_t i = 0; i < N_OPTIONS; i++) {
             const Option *option = &options[i];
-            if (!(option->commands & commands[c].bit) || !option->help) {
-                continue;
-            }
+            if (!(option->commands & commands[c].bit) || !option->help) continue;
             snprintf(letter, sizeof letter, "\\fB-%c\\fR, ", option->letter);
             default_text(option, value, sizeof value);
             snprintf(text, sizeof text, ".TP\n%s\\fB--%s\\fR \\fI%s\\fR\n%s%s\n", option->letter ? letter : "",
@@ -4117,9 +3865,7 @@ int main(int argc, char **argv)
     static Job job;                                      // too large for small stacks
     static Error error;
     for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
-        if (fcntl(fd, F_GETFD) < 0) {
-            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-        }
+        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
     ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
     signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
@@ -4135,16 +3881,12 @@ int main(int argc, char **argv)
     } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);
     } else if (ok) {
-        if (o->command->bit == TRAIN) {
-            handle_signals();
-        }
+        if (o->command->bit == TRAIN) handle_signals();
         ok = o->command->run(&job, &error);
         free_job(&job);
     }
     flush(&standard_output);
-    if ((!ok || !said(&error)) && *error.text) {
-        fprintf(stderr, "microgpt: %s\n", error.text);
-    }
+    if ((!ok || !said(&error)) && *error.text) fprintf(stderr, "microgpt: %s\n", error.text);
     if (error.status == PIPE_CLOSED) {
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
