@@ -8,10 +8,6 @@
  */
 #include "autograd.h"
 
-#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
-#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
-#endif
-
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,10 +18,7 @@
  */
 #define BLOCK 4          // vectors begin at, and have room for, a multiple of so many values
 
-static size_t round_up(size_t n)
-{
-    return (n + BLOCK - 1) / BLOCK * BLOCK;
-}
+static size_t round_up(size_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
 bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes)
 {
@@ -103,6 +96,7 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
     if (!t->counting && t->n_lines == t->max_lines) abort();
     Line *l = &t->lines[t->counting ? 0 : t->n_lines];
     t->n_lines++;
+    t->hash = t->hash * 31 + (uint64_t)op;             // of what was done, to see whether lanes are alike
     l->op = op;
     l->n = (uint32_t)n;
     l->out = out;
@@ -119,18 +113,15 @@ static inline double *end_line(const Tape *t, Line *l)
     return out;
 }
 
-static double *each_atom(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
-{
-    for (size_t i = 0; i < n; i++) {
-        end_line(t, begin_line(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
-    }
-    return out;
-}
-
-// An atom on n neighbours: one line, or n lines where every one is to be seen.
+// An atom on n neighbours, into out or (NULL) new values: one line, or n lines where every one is to be seen.
 static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    return fused(t) ? end_line(t, begin_line(t, op, out, n, a, b, c)) : each_atom(t, op, out, n, a, b, c);
+    size_t at_once = fused(t) ? n : 1;
+    out = out ? out : ag_vector(t, n);
+    for (size_t i = 0; i < n; i += at_once) {
+        end_line(t, begin_line(t, op, out + i, at_once, a + i, b ? b + i : NULL, c));
+    }
+    return out;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -139,11 +130,7 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, do
  */
 
 // a + b. Local derivatives: 1 and 1.
-static void add_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->b[i];
-}
-
+static void add_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->b[i]; }
 static void add_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
@@ -154,11 +141,7 @@ static void add_backward(const Tape *t, const Line *l)
 }
 
 // a * b. Local derivatives: b and a.
-static void mul_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->b[i];
-}
-
+static void mul_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->b[i]; }
 static void mul_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
@@ -171,25 +154,17 @@ static void mul_backward(const Tape *t, const Line *l)
 // a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
 static void pow_forward(Line *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
-    }
+    for (size_t i = 0; i < l->n; i++) l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
 }
 
 static void pow_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += l->c * (l->c == 2 ? l->a[i] : pow(l->a[i], l->c - 1)) * g[i];
-    }
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->c * (l->c == 2 ? l->a[i] : pow(l->a[i], l->c - 1)) * g[i];
 }
 
 // log a. Local derivative: 1 / a.
-static void log_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = log(l->a[i]);
-}
-
+static void log_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = log(l->a[i]); }
 static void log_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
@@ -197,11 +172,7 @@ static void log_backward(const Tape *t, const Line *l)
 }
 
 // e^a. Local derivative: e^a, which is out.
-static void exp_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = exp(l->a[i]);
-}
-
+static void exp_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = exp(l->a[i]); }
 static void exp_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
@@ -209,11 +180,7 @@ static void exp_backward(const Tape *t, const Line *l)
 }
 
 // the larger of a and 0. Local derivative: 1 where a is positive, else 0.
-static void relu_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0;
-}
-
+static void relu_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0; }
 static void relu_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
@@ -221,11 +188,7 @@ static void relu_backward(const Tape *t, const Line *l)
 }
 
 // a + c. Local derivative: 1.
-static void add_const_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->c;
-}
-
+static void add_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->c; }
 static void add_const_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
@@ -233,11 +196,7 @@ static void add_const_backward(const Tape *t, const Line *l)
 }
 
 // a * c. Local derivative: c.
-static void mul_const_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->c;
-}
-
+static void mul_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->c; }
 static void mul_const_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
@@ -245,28 +204,16 @@ static void mul_const_backward(const Tape *t, const Line *l)
 }
 
 // a, in another place. Local derivative: 1, as of a + c, whose backward serves here, too.
-static void copy_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i];
-}
+static void copy_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i]; }
 
-double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, ag_vector(t, n), n, a, b, 0); }
-double *ag_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, ag_vector(t, n), n, a, b, 0); }
-double *ag_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, ag_vector(t, n), n, a, NULL, c); }
-double *ag_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, ag_vector(t, n), n, a, NULL, 0); }
-double *ag_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, ag_vector(t, n), n, a, NULL, 0); }
-double *ag_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, ag_vector(t, n), n, a, NULL, 0); }
-
-double *ag_add_const(Tape *t, double *a, double c, size_t n)
-{
-    return atoms(t, OP_ADD_CONST, ag_vector(t, n), n, a, NULL, c);
-}
-
-double *ag_mul_const(Tape *t, double *a, double c, size_t n)
-{
-    return atoms(t, OP_MUL_CONST, ag_vector(t, n), n, a, NULL, c);
-}
-
+double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, NULL, n, a, b, 0); }
+double *ag_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, NULL, n, a, b, 0); }
+double *ag_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, NULL, n, a, NULL, c); }
+double *ag_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, NULL, n, a, NULL, 0); }
+double *ag_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, NULL, n, a, NULL, 0); }
+double *ag_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, NULL, n, a, NULL, 0); }
+double *ag_add_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_ADD_CONST, NULL, n, a, NULL, c); }
+double *ag_mul_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_MUL_CONST, NULL, n, a, NULL, c); }
 double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_COPY, out, n, a, NULL, 0); }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -281,10 +228,10 @@ double *ag_div(Tape *t, double *a, double *b, size_t n) { return ag_mul(t, a, ag
 // out = a[0]*b[0] + a[1]*b[1] + ... atom by atom: the definition of every sum of products below.
 static double *sum_of_products(Tape *t, double *out, double *a, double *b, size_t b_stride, size_t n)
 {
-    double *sum = atoms(t, OP_MUL, n == 1 ? out : ag_vector(t, 1), 1, a, b, 0);
+    double *sum = atoms(t, OP_MUL, n == 1 ? out : NULL, 1, a, b, 0);
     for (size_t i = 1; i < n; i++) {
         double *product = ag_mul(t, a + i, b + i * b_stride, 1);
-        sum = atoms(t, OP_ADD, i == n - 1 ? out : ag_vector(t, 1), 1, sum, product, 0);
+        sum = atoms(t, OP_ADD, i == n - 1 ? out : NULL, 1, sum, product, 0);
     }
     return out;
 }
@@ -300,11 +247,7 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
     return end_line(t, begin_line(t, OP_MUL_SCALAR, out, n, a, s, 0));
 }
 
-static void mul_scalar_forward(Line *l)
-{
-    for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * *l->b;
-}
-
+static void mul_scalar_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * *l->b; }
 static void mul_scalar_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a), sum = 0;
@@ -361,18 +304,10 @@ static inline double dot(const double *a, const double *b, size_t n)
 
 static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
 {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) y[i + k] += c * x[i + k];
-    }
-    for (; i < n; i++) y[i] += c * x[i];
+    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
 }
 
-static void dot_forward(Line *l)
-{
-    *l->out = dot(l->a, l->b, l->n);
-}
-
+static void dot_forward(Line *l) { *l->out = dot(l->a, l->b, l->n); }
 static void dot_backward(const Tape *t, const Line *l)
 {
     double g = *grad(t, l->out);
@@ -385,9 +320,7 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t 
 {
     double *out = ag_vector(t, n_keys);
     if (!fused(t)) {
-        for (size_t i = 0; i < n_keys; i++) {
-            sum_of_products(t, out + i, query, keys + i * stride, 1, length);
-        }
+        for (size_t i = 0; i < n_keys; i++) sum_of_products(t, out + i, query, keys + i * stride, 1, length);
         return ag_mul_const(t, out, scale, n_keys);
     }
     Line *l = begin_line(t, OP_ROW_DOTS, out, n_keys, query, keys, scale);
@@ -416,9 +349,7 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, s
 {
     double *out = ag_vector(t, length);
     if (!fused(t)) {
-        for (size_t j = 0; j < length; j++) {
-            sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
-        }
+        for (size_t j = 0; j < length; j++) sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
         return out;
     }
     Line *l = begin_line(t, OP_WEIGHTED_SUM, out, n_rows, weights, rows, 0);
@@ -482,10 +413,7 @@ static double max_of(const double *a, size_t n)
     return max;
 }
 
-double ag_max(const Tape *t, const double *a, size_t n)
-{
-    return t->counting ? 0 : max_of(a, n);
-}
+double ag_max(const Tape *t, const double *a, size_t n) { return t->counting ? 0 : max_of(a, n); }
 
 static void softmax_forward(Line *l)
 {
@@ -528,23 +456,23 @@ static void rmsnorm_backward(const Tape *t, const Line *l)
  * The walks over the lines.
  */
 const Operation operations[N_OPS] = {
-    [OP_ADD] = {"add", add_forward, add_backward},
-    [OP_MUL] = {"mul", mul_forward, mul_backward},
-    [OP_POW] = {"pow", pow_forward, pow_backward},
-    [OP_LOG] = {"log", log_forward, log_backward},
-    [OP_EXP] = {"exp", exp_forward, exp_backward},
-    [OP_RELU] = {"relu", relu_forward, relu_backward},
-    [OP_ADD_CONST] = {"add const", add_const_forward, add_const_backward},
-    [OP_MUL_CONST] = {"mul const", mul_const_forward, mul_const_backward},
-    [OP_COPY] = {"copy", copy_forward, add_const_backward},
-    [OP_MUL_SCALAR] = {"mul scalar", mul_scalar_forward, mul_scalar_backward},
-    [OP_SUM] = {"sum", sum_forward, sum_backward},
-    [OP_DOT] = {"dot", dot_forward, dot_backward},
-    [OP_ROW_DOTS] = {"row dots", row_dots_forward, row_dots_backward},
-    [OP_WEIGHTED_SUM] = {"weighted sum", weighted_sum_forward, weighted_sum_backward},
-    [OP_LINEAR] = {"linear", linear_forward, linear_backward},
-    [OP_SOFTMAX] = {"softmax", softmax_forward, softmax_backward},
-    [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward},
+    [OP_ADD] = {"add", add_forward, add_backward, MAKES_N},
+    [OP_MUL] = {"mul", mul_forward, mul_backward, MAKES_N},
+    [OP_POW] = {"pow", pow_forward, pow_backward, MAKES_N},
+    [OP_LOG] = {"log", log_forward, log_backward, MAKES_N},
+    [OP_EXP] = {"exp", exp_forward, exp_backward, MAKES_N},
+    [OP_RELU] = {"relu", relu_forward, relu_backward, MAKES_N},
+    [OP_ADD_CONST] = {"add const", add_const_forward, add_const_backward, MAKES_N},
+    [OP_MUL_CONST] = {"mul const", mul_const_forward, mul_const_backward, MAKES_N},
+    [OP_COPY] = {"copy", copy_forward, add_const_backward, MAKES_N},
+    [OP_MUL_SCALAR] = {"mul scalar", mul_scalar_forward, mul_scalar_backward, MAKES_N},
+    [OP_SUM] = {"sum", sum_forward, sum_backward, MAKES_ONE},
+    [OP_DOT] = {"dot", dot_forward, dot_backward, MAKES_ONE},
+    [OP_ROW_DOTS] = {"row dots", row_dots_forward, row_dots_backward, MAKES_N},
+    [OP_WEIGHTED_SUM] = {"weighted sum", weighted_sum_forward, weighted_sum_backward, MAKES_LENGTH},
+    [OP_LINEAR] = {"linear", linear_forward, linear_backward, MAKES_N},
+    [OP_SOFTMAX] = {"softmax", softmax_forward, softmax_backward, MAKES_N},
+    [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward, MAKES_N},
 };
 
 // Line k of n lanes at once, where the second half of this file has a faster way to do it; else NULL. A single line is
@@ -559,28 +487,22 @@ static const FastOperation faster[N_OPS];
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].forward) {
-        faster[op].forward(lanes, n, k);
-        return;
-    }
-    for (size_t s = 0; s < n; s++) operations[op].forward(&lanes[s][k]);
+    if (faster[op].forward) faster[op].forward(lanes, n, k);
+    for (size_t s = 0; !faster[op].forward && s < n; s++) operations[op].forward(&lanes[s][k]);
 }
 
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].backward) {
-        faster[op].backward(t, lanes, n, k);
-        return;
-    }
-    for (size_t s = n; s-- > 0;) operations[op].backward(t, &lanes[s][k]);
+    if (faster[op].backward) faster[op].backward(t, lanes, n, k);
+    for (size_t s = n; !faster[op].backward && s-- > 0;) operations[op].backward(t, &lanes[s][k]);
 }
 
 // Is x one of the values that a line made?
 static bool is_output_of(const Line *l, const double *x)
 {
-    size_t n = l->op == OP_SUM || l->op == OP_DOT ? 1 : l->op == OP_WEIGHTED_SUM ? l->length : l->n;
-    return x >= l->out && x < l->out + n;
+    Makes makes = operations[l->op].makes;
+    return x >= l->out && x < l->out + (makes == MAKES_ONE ? 1 : makes == MAKES_LENGTH ? l->length : l->n);
 }
 
 static Line *lanes_backward(const Tape *t, Line *end);
@@ -591,9 +513,7 @@ void backward(Tape *t, double *result)
     memset(grad(t, t->data + t->first_value), 0, (t->n_values - t->first_value) * sizeof(double));
     *grad(t, result) = 1;
     Line *first = t->lines + t->first_line, *l = t->lines + t->n_lines;
-    while (l > first && !is_output_of(l - 1, result)) {
-        l--;                                           // lines after the result have no part in it
-    }
+    while (l > first && !is_output_of(l - 1, result)) l--;       // lines after the result have no part in it
     l = lanes_backward(t, l);
     while (l > first) {
         l--;
@@ -609,12 +529,13 @@ void backward(Tape *t, double *result)
  * then line 2 of all lanes; backward the same from the end. What they have in common, such as a matrix, is then fetched
  * once for many lanes. Without optimization every line is computed when it is written, for whoever steps through it.
  */
-static void end_lane(Tape *t)
+void tape_end_lanes(Tape *t)
 {
     if (!t->in_lane) return;
     size_t length = (size_t)(t->lines + t->n_lines - t->lanes[t->n_lanes - 1]);
-    t->ragged = t->ragged || (t->n_lanes > 1 && length != t->lane_length);
+    t->ragged = t->ragged || (t->n_lanes > 1 && (length != t->lane_length || t->hash != t->lane_hash));
     t->lane_length = length;
+    t->lane_hash = t->hash;
     t->in_lane = false;
 }
 
@@ -624,9 +545,10 @@ void tape_lane(Tape *t)
     if (t->counting) {
         t->n_lanes++;
     } else if (!t->atomic && (t->pending || t->n_lanes == 0)) {
-        end_lane(t);
+        tape_end_lanes(t);
         if (t->n_lanes == t->max_lanes) abort();
         t->lanes[t->n_lanes++] = t->lines + t->n_lines;
+        t->hash = 0;
         t->in_lane = t->pending = true;
     }
 #else
@@ -634,44 +556,14 @@ void tape_lane(Tape *t)
 #endif
 }
 
-void tape_end_lanes(Tape *t)
-{
-    end_lane(t);
-}
-
-// Is line k of a lane the same as that of the lane before? Where lanes are taken together as one product, their
-// operands must be distinct, and come after what the lanes before have made of theirs. Short rows never are.
-static inline bool lines_are_alike(const Line *l, const Line *before)
-{
-    if (l->op != before->op) return false;
-    if (l->op == OP_LINEAR) {
-        return l->w == before->w && l->a >= before->a + l->w->cols && l->a > before->out;
-    }
-    bool rows = (l->op == OP_ROW_DOTS || l->op == OP_WEIGHTED_SUM) && l->length > BLOCK;
-    return !rows || (l->a >= before->a + (l->op == OP_ROW_DOTS ? l->length : before->n) && l->a > before->out);
-}
-
-static bool lanes_are_alike(const Tape *t)
-{
-    if (t->ragged || t->n_lanes < 2) return false;
-    for (size_t s = 1; s < t->n_lanes; s++) {
-        for (size_t k = 0; k < t->lane_length; k++) {
-            if (!lines_are_alike(&t->lanes[s][k], &t->lanes[s - 1][k])) return false;
-        }
-    }
-    return true;
-}
-
 void tape_compute(Tape *t)
 {
     if (!t->pending) return;
-    end_lane(t);
+    tape_end_lanes(t);
     t->pending = false;
     Line *l = t->lanes[0], *end = t->lines + t->n_lines;
-    t->n_lanes = lanes_are_alike(t) ? t->n_lanes : 0;
-    for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) {
-        lines_forward(t->lanes, t->n_lanes, k);
-    }
+    if (t->ragged || t->n_lanes < 2) t->n_lanes = 0;
+    for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) lines_forward(t->lanes, t->n_lanes, k);
     for (size_t s = 0; s <= t->n_lanes; s++) {         // then what comes before, between and after the lanes
         Line *next = s < t->n_lanes ? t->lanes[s] : end;
         for (; l < next; l++) lines_forward(&l, 1, 0);
@@ -697,8 +589,8 @@ static Line *lanes_backward(const Tape *t, Line *end)
 /* ------------------------------------------------------------------------------------------------------------------
  * Vectors, as wide as the machine's, with GCC's and clang's vector types. Elsewhere, in builds without optimization and
  * with -DAUTOGRAD_PLAIN, the plain loops of the first half do all the work. Memory is in whole vectors (see
- * ag_vector()), so a loop may look past n to the end of its last vector; keep_first() then keeps what is there out of
- * sums, and blend_first() leaves it as it is: single values, and slices, have neighbours there.
+ * ag_vector()), so a loop may look past n to the end of its last vector; blend_first() then keeps what is there out of
+ * it: single values, and slices, have neighbours there.
  */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
 
@@ -710,12 +602,13 @@ static Line *lanes_backward(const Tape *t, Line *end)
 #else
 #define VEC 2
 #endif
-#if defined(__clang__) || __GNUC__ >= 12
-#define HAS_SHUFFLE
-#endif
 typedef double Vec __attribute__((vector_size(VEC * sizeof(double))));
 typedef uint64_t Bits __attribute__((vector_size(VEC * sizeof(double))));
 #define ZERO ((Vec){0})
+
+#if VEC == 4 && (defined(__clang__) || __GNUC__ >= 12)
+#define SHUFFLE __builtin_shufflevector
+#endif
 
 static inline Vec load(const double *p)
 {
@@ -724,10 +617,7 @@ static inline Vec load(const double *p)
     return v;
 }
 
-static inline void store(double *p, Vec v)
-{
-    memcpy(p, &v, sizeof v);
-}
+static inline void store(double *p, Vec v) { memcpy(p, &v, sizeof v); }
 
 // a load that the compiler neither moves nor repeats
 static inline Vec load_once(const double *p)
@@ -736,29 +626,12 @@ static inline Vec load_once(const double *p)
     return *(const volatile Anywhere *)p;
 }
 
-// all bits of the first n numbers, of which there are VEC at most
-static inline Bits first_ones(size_t n)
-{
-#if VEC == 4
-    static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
-#else
-    static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, 0, 0};
-#endif
-    Bits keep;
-    memcpy(&keep, ones + VEC - n, sizeof keep);
-    return keep;
-}
-
-// the first n numbers of v, and zero after them
-static inline Vec keep_first(Vec v, size_t n)
-{
-    return (Vec)((Bits)v & first_ones(n));
-}
-
-// the first n numbers of v, then those of other
+// the first n numbers of v, of which there are VEC at most, then those of other
 static inline Vec blend_first(Vec v, size_t n, Vec other)
 {
-    Bits keep = first_ones(n);
+    static const uint64_t ones[8] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    Bits keep;
+    memcpy(&keep, ones + 4 - n, sizeof keep);
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
@@ -768,47 +641,27 @@ static inline Vec larger(Vec a, Vec b)
     return a;
 }
 
-static inline double vec_sum(Vec v)
-{
-#if VEC == 4 && defined(HAS_SHUFFLE)
-    Vec half = v + __builtin_shufflevector(v, v, 2, 3, 0, 1);
-    return half[0] + half[1];
-#elif VEC == 4
-    return (v[0] + v[2]) + (v[1] + v[3]);
-#else
-    return v[0] + v[1];
-#endif
-}
-
-static inline double vec_max(Vec v)
-{
-    double a = v[0] > v[1] ? v[0] : v[1];
-#if VEC == 4
-    double b = v[2] > v[3] ? v[2] : v[3];
-    a = a > b ? a : b;
-#endif
-    return a;
-}
-
-// s[0..3] = the sums of four vectors
-static inline void vec_sums(double *s, Vec a, Vec b, Vec c, Vec d)
-{
-#if VEC == 4 && defined(HAS_SHUFFLE)
-    Vec ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
-    Vec cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
-    store(s, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-#else
-    s[0] = vec_sum(a);
-    s[1] = vec_sum(b);
-    s[2] = vec_sum(c);
-    s[3] = vec_sum(d);
-#endif
-}
-
 static inline Vec square_root(Vec v)
 {
     for (int k = 0; k < VEC; k++) v[k] = sqrt(v[k]);
     return v;
+}
+
+static inline double vec_sum(Vec v)
+{
+    return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1];
+}
+
+// s[0..3] = the sums of four vectors
+static inline void vec_sums(double *s, const Vec v[4])
+{
+#ifdef SHUFFLE
+    Vec ab = SHUFFLE(v[0], v[1], 0, 4, 2, 6) + SHUFFLE(v[0], v[1], 1, 5, 3, 7);
+    Vec cd = SHUFFLE(v[2], v[3], 0, 4, 2, 6) + SHUFFLE(v[2], v[3], 1, 5, 3, 7);
+    store(s, SHUFFLE(ab, cd, 0, 1, 4, 5) + SHUFFLE(ab, cd, 2, 3, 6, 7));
+#else
+    for (size_t k = 0; k < 4; k++) s[k] = vec_sum(v[k]);
+#endif
 }
 
 // e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
@@ -829,51 +682,28 @@ static inline Vec exponential(Vec x)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Small kernels.
+ * Rows times vectors, for a few lanes: the rows are taken where they are, four at a time.
  */
 
-// the largest of n values; vectors are loaded just as they were stored, because a load across two stores would wait
-static inline double largest(const double *a, size_t n)
+// s[k] = row k of w dot x, so that each piece of x is loaded once for four sums. From the (n+1)-th row on, the n-th is
+// taken instead. cols is a multiple of VEC.
+static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w, size_t stride,
+                                   const double *restrict x, size_t n, size_t cols)
 {
-    Vec max = ZERO + a[0];
-    size_t i = 0;
-    for (; i + VEC <= n; i += VEC) max = larger(load(a + i), max);
-    if (i < n) max = larger(blend_first(load(a + i), n - i, max), max);
-    return vec_max(max);
-}
-
-// s[k] = row k of w dot x, for four rows at once, so that each piece of x is loaded once for four sums. From the
-// (n+1)-th row on, the n-th is taken instead.
-static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w, size_t stride, const double *restrict x,
-                            size_t n, size_t cols)
-{
-    const double *w0 = w, *w1 = n > 1 ? w0 + stride : w0;
-    const double *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
-    Vec xi = load(x), s0 = load(w0) * xi, s1 = load(w1) * xi, s2 = load(w2) * xi, s3 = load(w3) * xi;
-    if (cols < VEC) {
-        s0 = keep_first(s0, cols), s1 = keep_first(s1, cols), s2 = keep_first(s2, cols), s3 = keep_first(s3, cols);
-    }
-    size_t i = VEC;
-    for (; i + VEC <= cols; i += VEC) {
+    const double *w1 = n > 1 ? w + stride : w, *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
+    const double *rows[4] = {w, w1, w2, w3};
+    Vec xi = load(x), sums[4];
+    for (size_t k = 0; k < 4; k++) sums[k] = load(rows[k]) * xi;
+    for (size_t i = VEC; i < cols; i += VEC) {
         xi = load(x + i);
-        s0 += load(w0 + i) * xi;
-        s1 += load(w1 + i) * xi;
-        s2 += load(w2 + i) * xi;
-        s3 += load(w3 + i) * xi;
+        for (size_t k = 0; k < 4; k++) sums[k] += load(rows[k] + i) * xi;
     }
-    if (i < cols) {
-        xi = load(x + i);
-        s0 += keep_first(load(w0 + i) * xi, cols - i);
-        s1 += keep_first(load(w1 + i) * xi, cols - i);
-        s2 += keep_first(load(w2 + i) * xi, cols - i);
-        s3 += keep_first(load(w3 + i) * xi, cols - i);
-    }
-    vec_sums(s, s0, s1, s2, s3);
+    vec_sums(s, sums);
 }
 
 // y[s][j] = c * (row j of w dot x[s]), or that added to y[s][j], for n pairs of x and y. Rows are fetched once for all.
-static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n, size_t rows,
-                            size_t cols, double c, bool add)
+static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
+                                   size_t rows, size_t cols, double c, bool add)
 {
     double sums[4];
     size_t j = 0;
@@ -887,20 +717,24 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
         }
     }
     for (size_t s = 0; j < rows && s < n; s++) {
-        double *to = y[s] + j;
         dot_rows(sums, w + j * stride, stride, x[s], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k += VEC) {
-            Vec old = load(to + k), new = add ? old + c * load(sums + k) : c * load(sums + k);
-            store(to + k, VEC < 4 && k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
-        }
+        for (size_t k = 0; k < rows - j; k++) y[s][j + k] = (add ? y[s][j + k] : 0) + c * sums[k];
     }
 }
 
-// The same for rows of any length. Where the length is known, multiply() needs no loop for it.
-static NOINLINE void multiply_any(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
-                               size_t rows, size_t cols, double c, bool add)
+// The same, where loops over lengths that are known need not be counted: the default model's are VEC, 16 and 64.
+static NOINLINE void multiply_few(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
+                                  size_t rows, size_t cols, double c, bool add)
 {
-    multiply(y, w, stride, x, n, rows, cols, c, add);
+    if (cols == VEC) {
+        multiply(y, w, stride, x, n, rows, VEC, c, add);
+    } else if (cols == 16) {
+        multiply(y, w, stride, x, n, rows, 16, c, add);
+    } else if (cols == 64) {
+        multiply(y, w, stride, x, n, rows, 64, c, add);
+    } else {
+        multiply(y, w, stride, x, n, rows, cols, c, add);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -913,19 +747,16 @@ static NOINLINE void multiply_any(double *const *y, const double *w, size_t stri
  *   panel    the WIDTH columns of b, for up to DEPTH values of k, copied to one place. There they stay, in the first
  *            cache, while one tile after another uses them.
  *
- * Outputs, y(lane, j) = sum of x(lane, k) * w(j, k), and gradients of inputs, x(lane, j) = sum of y(lane, k) * w(k, j),
- * differ in how the panel is copied. For gradients of weights, w(r, j) = sum of y(k, r) * x(k, j), k is the lane: of
- * many lanes y is crossed first, so that lanes are neighbours; of a few, tile_of_rows() takes it as it lies.
+ *   outputs                  y(lane, j) = sum of x(lane, k) * w(j, k)     rows and columns change places in the panel
+ *   gradients of inputs      x(lane, j) = sum of y(lane, k) * w(k, j)     the panel is w as it is
+ *   gradients of weights     w(r, j) = sum of y(k, r) * x(k, j)           k is the lane; y is copied, too
  */
-#ifndef AUTOGRAD_TILE
-#if defined(__AVX512VL__) || defined(__aarch64__)
+#if !defined(AUTOGRAD_TILE) && (defined(__AVX512VL__) || defined(__aarch64__))
 #define AUTOGRAD_TILE 4                      // rows of a tile: as many as there are registers for
-#else
+#elif !defined(AUTOGRAD_TILE)
 #define AUTOGRAD_TILE 3
 #endif
-#endif
-enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128, PANELS = 8 };
-enum { FEW_LANES = 12, MAX_LANES = 128, MAX_ROWS = 96 };
+enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128, FEW_LANES = 12, MAX_LANES = 128 };
 
 // Products with the same rows w: of each lane y = w x, or gradients of these. A lane sees the first rows[lane] rows,
 // and no more than the lane after it does.
@@ -938,33 +769,38 @@ typedef struct {
     double c;                                // all products are multiplied by it
 } Product;
 
-static ALWAYS_INLINE void load_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down, bool add)
+static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// The `down` rows of a tile are lanes (then a(r, k) is a[r][at + k], and b(k, j) is b[k * step + j]) or rows of w (then
+// they are a[k][at + r] and x[k][j]).
+typedef enum { OF_LANES, OF_ROWS } TileKind;
+
+// c[r][c_at + j] (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is loaded once,
+// right where it is used: else the compiler runs out of registers.
+static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t c_at, double *const *a, size_t at,
+                               const double *b, size_t step, double *const *x, size_t depth, bool add, size_t down)
 {
+    Vec sums[DOWN][ACROSS];
+    double *to[DOWN], *from[DOWN];
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(rows[r] + i * VEC) : ZERO;
+        to[r] = c[r] + c_at;
+        from[r] = kind == OF_LANES ? a[r] + at : NULL;
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(to[r] + i * VEC) : ZERO;
     }
-}
-
-static ALWAYS_INLINE void store_tile(Vec sums[DOWN][ACROSS], double *const *rows, size_t down)
-{
+    size_t k = 0;
+    do {
+        double ak[DOWN];
+        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? from[r][k] : a[k][at + r];
+        b = kind == OF_LANES ? b : x[k];
+        for (size_t i = 0; i < ACROSS; i++) {
+            Vec bi = load_once(b + i * VEC);
+            for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bi;
+        }
+        b += step;
+    } while (++k < depth);
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) store(rows[r] + i * VEC, sums[r][i]);
+        for (size_t i = 0; i < ACROSS; i++) store(to[r] + i * VEC, sums[r][i]);
     }
-}
-
-// One step of k. Each vector of b is loaded once, right where it is used: else the compiler runs out of registers.
-static ALWAYS_INLINE void add_to_tile(Vec sums[DOWN][ACROSS], const double *a, const double *b, size_t down)
-{
-    for (size_t i = 0; i < ACROSS; i++) {
-        Vec bi = load_once(b + i * VEC);
-        for (size_t r = 0; r < down; r++) sums[r][i] += a[r] * bi;
-    }
-}
-
-// Has the next tile's row on its way before it is needed.
-static inline void fetch(const double *row)
-{
-    for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(row + j, 1);
 }
 
 // How many of n rows the next tile takes: DOWN, or one less, so that none but a single row has a tile of its own.
@@ -973,184 +809,123 @@ static inline size_t tile_rows(size_t n)
     return n == DOWN + 1 || n == DOWN - 1 ? DOWN - 1 : n >= DOWN ? DOWN : 1;
 }
 
-// Tiles whose rows are n lanes: c[s][j] (from zero, or added to) the sum over k < depth of a[s][k] * b[k * step + j].
-static ALWAYS_INLINE void tile_of_lanes(double *const *c, size_t c_at, double *const *a, size_t a_at, const double *b,
-                                 size_t step, size_t depth, bool add, size_t down)
+// Has the rows of the next tile on their way before they are needed.
+static inline void fetch(double *const *c, size_t c_at, size_t n)
 {
-    Vec sums[DOWN][ACROSS];
-    double *to[DOWN], *from[DOWN];
-    for (size_t r = 0; r < down; r++) {
-        to[r] = c[r] + c_at;
-        from[r] = a[r] + a_at;
-    }
-    load_tile(sums, to, down, add);
-    size_t k = 0;
-    do {
-        double ak[DOWN];
-        for (size_t r = 0; r < down; r++) ak[r] = from[r][k];
-        add_to_tile(sums, ak, b, down);
-        b += step;
-    } while (++k < depth);
-    store_tile(sums, to, down);
-}
-
-static NOINLINE void add_lanes(double *const *c, size_t c_at, double *const *a, size_t a_at, size_t n, const double *b,
-                            size_t step, size_t depth, bool add)
-{
-    for (size_t s = 0, down; s < n; s += down) {
-        down = tile_rows(n - s);
-        for (size_t r = s + down; n >= FEW_LANES && r < n && r < s + down + DOWN; r++) {
-            fetch(c[r] + c_at);
-        }
-        if (down == DOWN) {
-            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, DOWN);
-        } else if (down == DOWN - 1) {
-            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, DOWN - 1);
-        } else {
-            tile_of_lanes(c + s, c_at, a + s, a_at, b, step, depth, add, 1);
-        }
+    for (size_t r = 0; r < n && r < DOWN; r++) {
+        for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(c[r] + c_at + j, 1);
     }
 }
 
-// Tiles whose rows are n rows of w: c[r * c_step + j] += the sum over k < depth of a[k][at + r] * b[k][j].
-static ALWAYS_INLINE void tile_of_rows(double *c, size_t c_step, double *const *a, size_t at, const double *const *b,
-                                size_t depth, size_t down)
+// n rows, tile after tile.
+static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
+                                const double *b, size_t step, double *const *x, size_t depth, bool add)
 {
-    Vec sums[DOWN][ACROSS];
-    double *to[DOWN];
-    for (size_t r = 0; r < down; r++) to[r] = c + r * c_step;
-    load_tile(sums, to, down, true);
-    size_t k = 0;
-    do {
-        add_to_tile(sums, a[k] + at, b[k], down);
-    } while (++k < depth);
-    store_tile(sums, to, down);
-}
-
-static NOINLINE void add_rows(double *c, size_t c_step, size_t n, double *const *a, size_t at, const double *const *b,
-                           size_t depth)
-{
-    for (size_t r = 0, down; r < n; r += down, c += down * c_step) {
+    for (size_t r = 0, down; r < n; r += down) {
         down = tile_rows(n - r);
-        for (size_t next = down; depth >= FEW_LANES && r + next < n && next < down + DOWN; next++) {
-            fetch(c + next * c_step);
-        }
+        double *const *lanes = kind == OF_LANES ? a + r : a;
+        size_t first = kind == OF_LANES ? at : at + r;
+        if ((kind == OF_LANES ? n : depth) >= FEW_LANES) fetch(c + r + down, c_at, n - r - down);
         if (down == DOWN) {
-            tile_of_rows(c, c_step, a, at + r, b, depth, DOWN);
+            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, DOWN);
         } else if (down == DOWN - 1) {
-            tile_of_rows(c, c_step, a, at + r, b, depth, DOWN - 1);
+            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, DOWN - 1);
         } else {
-            tile_of_rows(c, c_step, a, at + r, b, depth, 1);
+            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, 1);
         }
     }
 }
 
-static inline size_t smaller(size_t a, size_t b)
+static NOINLINE void add_lanes(double *const *c, size_t c_at, double *const *a, size_t at, size_t n, const double *b,
+                               size_t step, size_t depth, bool add)
 {
-    return a < b ? a : b;
+    tiles(OF_LANES, c, c_at, a, at, n, b, step, NULL, depth, add);
 }
 
-// to[j] = c * from[j], and zero from j = width on
-static inline void pack_row(double *to, const double *from, size_t width, double c)
+static NOINLINE void add_rows(double *const *c, size_t c_at, double *const *a, size_t at, size_t n, double *const *x,
+                              size_t depth)
 {
-    if (width == WIDTH) {
-        for (size_t j = 0; j < WIDTH; j += VEC) store(to + j, c * load(from + j));
-    } else {
-        for (size_t j = 0; j < WIDTH; j++) to[j] = j < width ? c * from[j] : 0;
-    }
+    tiles(OF_ROWS, c, c_at, a, at, n, NULL, 0, x, depth, true);
+}
+
+// to[j] = c * from[j], and zero from j = n to room
+static ALWAYS_INLINE double *pack_row(double *restrict to, const double *restrict from, size_t n, size_t room, double c)
+{
+    for (size_t j = 0; j < n; j++) to[j] = c * from[j];
+    for (size_t j = n; j < room; j++) to[j] = 0;
+    return to;
 }
 
 // panel[k][j] = c * w(k, j), and zero from j = width on
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
-    for (size_t k = 0; k < depth; k++) pack_row(panel + k * WIDTH, w + k * stride, width, c);
-}
-
-// to[i * step + k] = c * from k[i] for i, k < 4: rows become columns
-static inline void cross(double *to, size_t step, const double *from0, const double *from1, const double *from2,
-                         const double *from3, double c)
-{
-#if VEC == 4 && defined(HAS_SHUFFLE)
-    Vec r0 = c * load(from0), r1 = c * load(from1), r2 = c * load(from2), r3 = c * load(from3);
-    Vec even01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), odd01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
-    Vec even23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), odd23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
-    store(to, __builtin_shufflevector(even01, even23, 0, 1, 4, 5));
-    store(to + step, __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5));
-    store(to + 2 * step, __builtin_shufflevector(even01, even23, 2, 3, 6, 7));
-    store(to + 3 * step, __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7));
-#else
-    for (size_t i = 0; i < 4; i++) {
-        to[i * step] = c * from0[i];
-        to[i * step + 1] = c * from1[i];
-        to[i * step + 2] = c * from2[i];
-        to[i * step + 3] = c * from3[i];
-    }
-#endif
+    for (size_t k = 0; k < depth && width == WIDTH; k++) pack_row(panel + k * WIDTH, w + k * stride, WIDTH, WIDTH, c);
+    for (size_t k = 0; k < depth && width < WIDTH; k++) pack_row(panel + k * WIDTH, w + k * stride, width, WIDTH, c);
 }
 
 // panel[k][j] = c * w(j, k), and zero from j = width on
 static NOINLINE void pack_crossed(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
     size_t k = 0;
+#ifdef SHUFFLE
     for (; k + 4 <= depth && width == WIDTH; k += 4) {
-        for (size_t j = 0; j < WIDTH; j += 4) {
+        for (size_t j = 0; j < WIDTH; j += 4) {                      // four by four
             const double *from = w + j * stride + k;
-            cross(panel + k * WIDTH + j, WIDTH, from, from + stride, from + 2 * stride, from + 3 * stride, c);
+            Vec a = c * load(from), b = c * load(from + stride);
+            Vec d = c * load(from + 2 * stride), e = c * load(from + 3 * stride);
+            Vec even_ab = SHUFFLE(a, b, 0, 4, 2, 6), odd_ab = SHUFFLE(a, b, 1, 5, 3, 7);
+            Vec even_de = SHUFFLE(d, e, 0, 4, 2, 6), odd_de = SHUFFLE(d, e, 1, 5, 3, 7);
+            store(panel + k * WIDTH + j, SHUFFLE(even_ab, even_de, 0, 1, 4, 5));
+            store(panel + (k + 1) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 0, 1, 4, 5));
+            store(panel + (k + 2) * WIDTH + j, SHUFFLE(even_ab, even_de, 2, 3, 6, 7));
+            store(panel + (k + 3) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 2, 3, 6, 7));
         }
     }
+#endif
     for (; k < depth; k++) {
-        for (size_t j = 0; j < WIDTH; j++) {
-            panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
-        }
+        for (size_t j = 0; j < WIDTH; j++) panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
     }
 }
 
 // Forward, into y, or added to it: the outputs. Backward, added to x: what the gradients of y make of w.
-static NOINLINE void multiply_lanes(const Product *l, bool forward, bool add)
+static NOINLINE void multiply_lanes(const Product *p, bool forward, bool add)
 {
     _Alignas(64) double panel[DEPTH * WIDTH];
-    double spares[DOWN][WIDTH], *spare[DOWN];                // for tiles of which only a part is there
-    for (size_t r = 0; r < DOWN; r++) spare[r] = spares[r];
-    size_t rows = l->rows[l->n - 1], n_k = forward ? l->cols : rows, n_j = forward ? rows : l->cols;
-    double *const *from = forward ? l->x : l->y, *const *to = forward ? l->y : l->x;
+    double aside[DOWN][WIDTH], *spare[DOWN];                 // for tiles of which only a part is there
+    for (size_t r = 0; r < DOWN; r++) spare[r] = aside[r];
+    size_t rows = p->rows[p->n - 1], n_k = forward ? p->cols : rows, n_j = forward ? rows : p->cols;
+    double *const *from = forward ? p->x : p->y, *const *to = forward ? p->y : p->x;
     for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
         size_t depth = smaller(n_k - k0, DEPTH);
         for (size_t j0 = 0; j0 < n_j; j0 += WIDTH) {
             size_t width = smaller(n_j - j0, WIDTH), step = WIDTH, s = 0, down = 0;
             const double *b = panel;
             if (forward) {
-                pack_crossed(panel, l->w + j0 * l->stride + k0, l->stride, depth, width, l->c);
-            } else if (width == WIDTH && l->c == 1 && (l->n < FEW_LANES || depth * l->stride <= DEPTH * WIDTH)) {
-                b = l->w + k0 * l->stride + j0;              // small enough to stay in the cache as it is
-                step = l->stride;
+                pack_crossed(panel, p->w + j0 * p->stride + k0, p->stride, depth, width, p->c);
+            } else if (width == WIDTH && p->c == 1 && (p->n < FEW_LANES || depth * p->stride <= DEPTH * WIDTH)) {
+                b = p->w + k0 * p->stride + j0;              // small enough to stay in the cache as it is
+                step = p->stride;
             } else {
-                pack(panel, l->w + k0 * l->stride + j0, l->stride, depth, width, l->c);
+                pack(panel, p->w + k0 * p->stride + j0, p->stride, depth, width, p->c);
             }
-            while (l->rows[s] <= (forward ? j0 : k0)) {
-                s++;                                         // sees none of these rows
-            }
-            bool start = add || k0 > 0;
-            if (width == WIDTH && l->rows[s] == rows) {      // all lanes see all rows
-                add_lanes(to + s, j0, from + s, k0, l->n - s, b, step, depth, start);
-                continue;
-            }
-            for (; s < l->n; s += down) {
-                down = tile_rows(l->n - s);
+            while (p->rows[s] <= (forward ? j0 : k0)) s++;   // sees none of these rows
+            bool start = add || k0 > 0, all = width == WIDTH && p->rows[s] == rows;
+            for (; s < p->n; s += down) {
+                down = all ? p->n - s : tile_rows(p->n - s);
                 // Of the lanes of a tile, the first sees the fewest rows.
-                size_t common = forward ? depth : smaller(depth, l->rows[s] - k0);
-                if (width == WIDTH && (!forward || l->rows[s] >= j0 + WIDTH)) {
+                size_t common = forward ? depth : smaller(depth, p->rows[s] - k0);
+                if (width == WIDTH && (!forward || p->rows[s] >= j0 + WIDTH)) {
                     add_lanes(to + s, j0, from + s, k0, down, b, step, common, start);
                 } else {
                     add_lanes(spare, 0, from + s, k0, down, b, step, common, false);
                     for (size_t r = 0; r < down; r++) {
-                        size_t there = forward ? smaller(width, l->rows[s + r] - j0) : width;
-                        for (size_t j = 0; j < there; j++) {
-                            to[s + r][j0 + j] = (start ? to[s + r][j0 + j] : 0) + spare[r][j];
-                        }
+                        double *y = to[s + r] + j0;
+                        size_t there = forward ? smaller(width, p->rows[s + r] - j0) : width;
+                        for (size_t j = 0; j < there; j++) y[j] = (start ? y[j] : 0) + spare[r][j];
                     }
                 }
-                for (size_t r = 1; !forward && r < down; r++) {
-                    for (size_t k = common; k < smaller(depth, l->rows[s + r] - k0); k++) {
+                for (size_t r = 1; !forward && !all && r < down; r++) {
+                    for (size_t k = common; k < smaller(depth, p->rows[s + r] - k0); k++) {
                         add_scaled(to[s + r] + j0, from[s + r][k0 + k], b + k * step, width);
                     }
                 }
@@ -1159,62 +934,39 @@ static NOINLINE void multiply_lanes(const Product *l, bool forward, bool add)
     }
 }
 
-// a[j][s] = y of lane s, from row `at` on, for n rows and the lanes that see them: so that lanes are neighbours
-static void cross_lanes(double *const *a, const Product *l, size_t at, size_t n)
+// Added to w: of each lane, y times x. Here w holds gradients, and the rows of tiles are its rows. What many lanes hold
+// is copied to one place first; rows that a lane does not see are zero there.
+static NOINLINE void add_outer_products(const Product *p)
 {
-    for (size_t s = 0; s < l->n; s += 4) {
-        size_t seen = l->rows[s] > at ? smaller(n, l->rows[s] - at) : 0, j = 0;
-        for (; s + 4 <= l->n && j + 4 <= seen; j += 4) {
-            double *const *y = l->y + s;
-            cross(a[j] + s, MAX_LANES, y[0] + at + j, y[1] + at + j, y[2] + at + j, y[3] + at + j, 1);
-        }
-        for (size_t r = s; r < l->n && r < s + 4; r++) {
-            for (size_t k = j; k < n && at + k < l->rows[r]; k++) a[k][r] = l->y[r][at + k];
-        }
-    }
-}
-
-// Added to w: of each lane, y times x. Here w holds gradients, and the rows of tiles are its rows.
-static NOINLINE void add_outer_products(const Product *l)
-{
-    static _Alignas(64) double panels[PANELS][MAX_LANES * WIDTH], crossed[MAX_ROWS][MAX_LANES];   // too large for stacks
-    double spares[DOWN][WIDTH], *spare[DOWN], *a[MAX_ROWS], *c[MAX_ROWS];
-    for (size_t r = 0; r < DOWN; r++) spare[r] = spares[r];
-    for (size_t r = 0; r < MAX_ROWS; r++) a[r] = crossed[r];
-    size_t rows = l->rows[l->n - 1];
-    for (size_t i0 = 0; i0 < l->cols; i0 += PANELS * WIDTH) {
-        size_t cols = smaller(l->cols - i0, PANELS * WIDTH);
-        for (size_t s = 0; s < l->n; s++) {
-            for (size_t i = 0; i < cols; i += WIDTH) {
-                pack_row(panels[i / WIDTH] + s * WIDTH, l->x[s] + i0 + i, smaller(cols - i, WIDTH), l->c);
+    enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };           // PAD: so that not all rows meet in the same cache lines
+    static _Alignas(64) double x_copy[MAX_LANES][COLS + PAD], y_copy[MAX_LANES][ROWS + PAD];   // too large for stacks
+    double aside[DOWN][WIDTH], *spare[DOWN], *x[MAX_LANES], *y[MAX_LANES], *c[ROWS];
+    for (size_t r = 0; r < DOWN; r++) spare[r] = aside[r];
+    size_t rows = p->rows[p->n - 1];
+    bool all = p->rows[0] == rows && p->cols % WIDTH == 0, copy = p->n >= FEW_LANES || !all || p->c != 1;
+    for (size_t i0 = 0; i0 < p->cols; i0 += COLS) {
+        size_t cols = smaller(p->cols - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
+        for (size_t s = 0; s < p->n && copy; s++) pack_row(x_copy[s], p->x[s] + i0, cols, whole, p->c);
+        for (size_t j0 = 0; j0 < rows; j0 += ROWS) {
+            size_t n = smaller(rows - j0, ROWS);
+            for (size_t s = 0; s < p->n && copy; s++) {
+                size_t seen = p->rows[s] > j0 ? smaller(p->rows[s] - j0, n) : 0;
+                y[s] = pack_row(y_copy[s], p->y[s] + j0, seen, n, 1);
             }
-        }
-        for (size_t j0 = 0; j0 < rows; j0 += MAX_ROWS) {
-            size_t n = smaller(rows - j0, MAX_ROWS);
-            cross_lanes(a, l, j0, n);
-            for (size_t r = 0; r < n; r++) c[r] = l->w + (j0 + r) * l->stride;
+            for (size_t s = 0; s < p->n && !copy; s++) y[s] = p->y[s] + j0;
+            for (size_t r = 0; r < n; r++) c[r] = p->w + (j0 + r) * p->stride + i0;
             for (size_t i = 0; i < cols; i += WIDTH) {
-                size_t width = smaller(cols - i, WIDTH), at = i0 + i, first = 0, down = 0;
-                const double *b = panels[i / WIDTH];
-                if (width == WIDTH && l->rows[0] == rows) {  // all lanes see all rows
-                    add_lanes(c, at, a, 0, n, b, WIDTH, l->n, true);
-                    continue;
-                }
-                for (size_t j = 0; j < n; j += down) {
-                    down = tile_rows(n - j);
-                    for (; l->rows[first] < j0 + j + down; first++) {    // lanes that do not see all rows of the tile
-                        for (size_t r = j; j0 + r < l->rows[first]; r++) {
-                            add_scaled(c[r] + at, a[r][first], b + first * WIDTH, width);
-                        }
+                for (size_t s = 0; s < p->n; s++) x[s] = copy ? x_copy[s] + i : p->x[s] + i0 + i;
+                for (size_t j = 0, first = 0, down; j < n; j += down) {
+                    down = all ? n : tile_rows(n - j);
+                    while (p->rows[first] <= j0 + j) first++;        // sees none of these rows
+                    if (i + WIDTH <= cols) {
+                        add_rows(c + j, i, y + first, j, down, x + first, p->n - first);
+                        continue;
                     }
-                    if (width == WIDTH) {
-                        add_lanes(c + j, at, a + j, first, down, b + first * WIDTH, WIDTH, l->n - first, true);
-                    } else {
-                        add_lanes(spare, 0, a + j, first, down, b + first * WIDTH, WIDTH, l->n - first, false);
-                        for (size_t r = 0; r < down; r++) {
-                            add_scaled(c[j + r] + at, 1, spare[r], width);
-                        }
-                    }
+                    memset(aside, 0, sizeof aside);
+                    add_rows(spare, 0, y + first, j, down, x + first, p->n - first);
+                    for (size_t r = 0; r < down; r++) add_scaled(c[j + r] + i, 1, spare[r], cols - i);
                 }
             }
         }
@@ -1225,26 +977,16 @@ static NOINLINE void add_outer_products(const Product *l)
  * The operations with them: what takes the place of their namesakes above.
  */
 
-// Where exponential() gives up, the C library decides.
-static NOINLINE void softmax_by_libm(double *out, const double *a, double max, size_t n)
+// The largest is found, and the exponentials are taken, a vector at a time; where exponential() gives up, the
+// definition decides. Vectors are loaded just as they were stored, because a load across two stores would wait.
+static void fast_softmax_forward(Line *l)
 {
-    double total = 0;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = exp(a[i] - max);
-        total += out[i];
-    }
-    for (size_t i = 0; i < n; i++) out[i] *= 1 / total;
-}
-
-static inline void fast_softmax_forward(const Line *l)
-{
-    double *out = l->out, *a = l->a, max = largest(a, l->n);
-    size_t n = l->n;
-    if (n == 1) {
-        *out = *a - max + 1;             // one score has all of the share, if it is a number
-        return;
-    }
-    Vec sum = ZERO;
+    double *out = l->out, *a = l->a;
+    size_t n = l->n, whole = n / VEC * VEC;
+    Vec most = ZERO + a[0], sum = ZERO;
+    for (size_t i = 0; i < whole; i += VEC) most = larger(load(a + i), most);
+    if (whole < n) most = larger(blend_first(load(a + whole), n - whole, most), most);
+    double max = max_of((const double *)&most, VEC);
     for (size_t i = 0; i < n; i += VEC) {
         Vec x = load(a + i) - max;
         Vec e = exponential(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
@@ -1253,213 +995,173 @@ static inline void fast_softmax_forward(const Line *l)
     }
     double total = vec_sum(sum), share = 1 / total;
     for (size_t i = 0; i < n; i += VEC) store(out + i, load(out + i) * share);
-    if (total != total) softmax_by_libm(out, a, max, n);
+    if (total != total) softmax_forward(l);
 }
 
-static inline void fast_row_dots_forward(const Line *l)
+// Attention in short rows of whole vectors: a line at a time.
+static void fast_row_dots_forward(Line *l)
 {
     double *out = l->out, *a = l->a;
-    if (l->length == VEC) {
-        multiply(&out, l->b, l->stride, &a, 1, l->n, VEC, l->c, false);
-    } else {
-        multiply_any(&out, l->b, l->stride, &a, 1, l->n, l->length, l->c, false);
-    }
+    multiply_few(&out, l->b, l->stride, &a, 1, l->n, l->length, l->c, false);
 }
 
-static inline void fast_row_dots_backward(const Tape *t, const Line *l)
+static void fast_row_dots_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out);
-    size_t length = l->length, stride = l->stride;
-    for (size_t j = 0; j < length; j += VEC) {
+    for (size_t j = 0; j < l->length; j += VEC) {
         double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
         Vec ca = l->c * load(l->a + j), sum = ZERO;
-        bool whole = length - j >= VEC;
-        for (size_t i = 0; i < l->n; i++, b += stride, gb += stride) {
+        for (size_t i = 0; i < l->n; i++, b += l->stride, gb += l->stride) {
             sum += g[i] * load(b);
-            store(gb, load(gb) + (whole ? g[i] * ca : keep_first(g[i] * ca, length - j)));
+            store(gb, load(gb) + g[i] * ca);
         }
-        store(ga, load(ga) + (whole ? l->c * sum : keep_first(l->c * sum, length - j)));
+        store(ga, load(ga) + l->c * sum);
     }
 }
 
-static inline void fast_weighted_sum_forward(const Line *l)
+static void fast_weighted_sum_forward(Line *l)
 {
-    double *out = l->out, *a = l->a;
-    size_t n = l->n, length = l->length, stride = l->stride;
-    for (size_t j = 0; j < length; j += VEC) {
-        Vec even = ZERO, odd = ZERO;
-        const double *bi = l->b + j;
-        size_t i = 0;
-        for (; i + 2 <= n; i += 2, bi += 2 * stride) {
-            even += a[i] * load(bi);
-            odd += a[i + 1] * load(bi + stride);
-        }
-        if (i < n) even += a[i] * load(bi);
-        store(out + j, length - j < VEC ? blend_first(even + odd, length - j, load(out + j)) : even + odd);
+    for (size_t j = 0; j < l->length; j += VEC) {
+        Vec sum = ZERO;
+        const double *b = l->b + j;
+        for (size_t i = 0; i < l->n; i++, b += l->stride) sum += l->a[i] * load(b);
+        store(l->out + j, sum);
     }
 }
 
-static inline void fast_weighted_sum_backward(const Tape *t, const Line *l)
+static void fast_weighted_sum_backward(const Tape *t, const Line *l)
 {
     double *g = grad(t, l->out), *ga = grad(t, l->a);
-    size_t n = l->n, length = l->length, stride = l->stride;
-    if (length == VEC) {
-        multiply(&ga, l->b, stride, &g, 1, n, VEC, 1, true);
-    } else {
-        multiply_any(&ga, l->b, stride, &g, 1, n, length, 1, true);
-    }
-    for (size_t j = 0; j < length; j += VEC) {
+    multiply_few(&ga, l->b, l->stride, &g, 1, l->n, l->length, 1, true);
+    for (size_t j = 0; j < l->length; j += VEC) {
         double *gb = grad(t, l->b) + j;
         Vec gj = load(g + j);
-        bool whole = length - j >= VEC;
-        for (size_t i = 0; i < n; i++, gb += stride) {
-            store(gb, load(gb) + (whole ? l->a[i] * gj : keep_first(l->a[i] * gj, length - j)));
-        }
+        for (size_t i = 0; i < l->n; i++, gb += l->stride) store(gb, load(gb) + l->a[i] * gj);
     }
 }
 
-// The first of n lanes whose lines use the same rows, as one product. A weighted sum goes from y to x, the others from
-// x to y. Returns how many there are.
-static size_t take_lanes(Product *p, Line *const *lanes, size_t n, size_t k)
+// Can a line be part of one product with that of the lane before? They use the same rows, their operands are distinct,
+// and those of the second come after what the first has made.
+static inline bool can_join(const Line *l, const Line *before)
 {
-    const Line *first = &lanes[0][k], *l = first;
+    size_t length = l->op == OP_LINEAR ? l->w->cols : l->op == OP_ROW_DOTS ? l->length : before->n;
+    return l->b == before->b && l->a >= before->a + length && l->a > before->out &&
+           (l->op == OP_LINEAR || (l->n >= before->n && l->length == before->length && l->stride == before->stride &&
+                                   l->c == before->c && l->b + (l->n - 1) * l->stride + l->length <= before->out));
+}
+
+// Line k of the first or last of n lanes, as many as can be one product. A weighted sum goes from y to x, the others
+// from x to y.
+static void take_lanes(Product *p, Line *const *lanes, size_t n, size_t k, bool last)
+{
+    for (p->n = 1; p->n < n && p->n < MAX_LANES; p->n++) {
+        size_t s = last ? n - p->n : p->n;
+        if (!can_join(&lanes[s][k], &lanes[s - 1][k])) break;
+    }
+    lanes += last ? n - p->n : 0;
+    const Line *l = &lanes[0][k];
     bool matrix = l->op == OP_LINEAR, sums = l->op == OP_WEIGHTED_SUM;
     p->w = matrix ? l->w->data : l->b;
     p->stride = matrix ? l->w->cols : l->stride;
     p->cols = matrix ? l->w->cols : l->length;
     p->c = matrix || sums ? 1 : l->c;
-    size_t s = 0;
-    do {
+    for (size_t s = 0; s < p->n; s++) {
+        l = &lanes[s][k];
         p->x[s] = sums ? l->out : l->a;
         p->y[s] = sums ? l->a : l->out;
         p->rows[s] = l->n;
-        l = ++s < n ? &lanes[s][k] : l;
-    } while (s < n && s < MAX_LANES && l->b == first->b &&
-             (matrix || (l->n >= p->rows[s - 1] && l->length == first->length && l->stride == first->stride &&
-                         l->c == first->c && l->b + (l->n - 1) * l->stride + l->length <= first->out)));
-    return p->n = s;
+    }
 }
 
-static void to_gradients(const Tape *t, double **values, size_t n)
-{
-    for (size_t s = 0; s < n; s++) values[s] = grad(t, values[s]);
-}
-
-// Few lanes are not worth a panel: rows are multiplied where they are. Those of 16 and of 64 are the default model's,
-// and where the length is known, loops over it need not be counted.
+// Few lanes are not worth a panel, unless rows end within a vector.
 static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
-        take_lanes(&p, lanes, n, k);
-        if (p.n >= FEW_LANES) {
+        take_lanes(&p, lanes, n, k, false);
+        if (p.n >= FEW_LANES || p.cols % VEC) {
             multiply_lanes(&p, true, false);
-        } else if (p.cols == 16) {
-            multiply(p.y, p.w, 16, p.x, p.n, p.rows[0], 16, 1, false);
-        } else if (p.cols == 64) {
-            multiply(p.y, p.w, 64, p.x, p.n, p.rows[0], 64, 1, false);
         } else {
-            multiply_any(p.y, p.w, p.cols, p.x, p.n, p.rows[0], p.cols, 1, false);
+            multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
         }
     }
 }
 
-// The gradients of a product: of the rows first, then of what was multiplied by them.
-static void product_backward(const Tape *t, Product *p, bool sums)
-{
-    double *w = p->w;
-    to_gradients(t, sums ? p->x : p->y, p->n);
-    p->w = grad(t, w);
-    add_outer_products(p);
-    to_gradients(t, sums ? p->y : p->x, p->n);
-    p->w = w;
-    multiply_lanes(p, sums, true);
-}
-
-static void linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+// The gradients of products: of the rows first, then of what was multiplied by them.
+static void products_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    for (; n > 0; n -= p.n, lanes += p.n) {
-        take_lanes(&p, lanes, n, k);
-        if (p.n >= FEW_LANES || p.cols % WIDTH) {
-            product_backward(t, &p, false);
-            continue;
-        }
-        const double *x[FEW_LANES];
-        for (size_t s = 0; s < p.n; s++) {
-            x[s] = p.x[s];
-            p.x[s] = grad(t, p.x[s]);
-            p.y[s] = grad(t, p.y[s]);
-        }
-        for (size_t i = 0; i < p.cols; i += WIDTH) {
-            add_rows(grad(t, p.w) + i, p.cols, p.rows[0], p.y, 0, x, p.n);
-            add_lanes(p.x, i, p.y, 0, p.n, p.w + i, p.cols, p.rows[0], true);
-            for (size_t s = 0; s < p.n; s++) x[s] += WIDTH;
-        }
+    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM;
+    for (; n > 0; n -= p.n) {
+        take_lanes(&p, lanes, n, k, true);
+        double *w = p.w, **in = sums ? p.y : p.x, **out = sums ? p.x : p.y;
+        for (size_t s = 0; s < p.n; s++) out[s] = grad(t, out[s]);
+        p.w = grad(t, w);
+        add_outer_products(&p);
+        for (size_t s = 0; s < p.n; s++) in[s] = grad(t, in[s]);
+        p.w = w;
+        multiply_lanes(&p, sums, true);
     }
 }
 
-// Short rows, and few of them, are not worth a product.
+// Short rows, or few of them, are not worth a product: line by line, by the definition if they end within a vector.
 static bool are_small(Line *const *lanes, size_t n, size_t k)
 {
     return n * lanes[0][k].length < 32 * WIDTH || lanes[0][k].length <= VEC;
 }
 
-static void rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
+static void rows_forward(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
     bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
     for (size_t s = 0; small && s < n; s++) {
-        (sums ? fast_weighted_sum_forward : fast_row_dots_forward)(&lanes[s][k]);
+        Line *l = &lanes[s][k];
+        (l->length % VEC ? operations[l->op].forward : sums ? fast_weighted_sum_forward : fast_row_dots_forward)(l);
     }
     for (; !small && n > 0; n -= p.n, lanes += p.n) {
-        take_lanes(&p, lanes, n, k);
+        take_lanes(&p, lanes, n, k, false);
         multiply_lanes(&p, !sums, false);
     }
 }
 
-static void rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static void rows_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    Product p;
     bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
     for (size_t s = n; small && s-- > 0;) {
-        (sums ? fast_weighted_sum_backward : fast_row_dots_backward)(t, &lanes[s][k]);
+        Line *l = &lanes[s][k];
+        (l->length % VEC ? operations[l->op].backward
+                         : sums ? fast_weighted_sum_backward : fast_row_dots_backward)(t, l);
     }
-    for (; !small && n > 0; n -= p.n, lanes += p.n) {
-        take_lanes(&p, lanes, n, k);
-        product_backward(t, &p, sums);
-    }
+    if (!small) products_backward(t, lanes, n, k);
 }
 
 static void softmax_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
-    for (size_t s = 0; s < n; s++) fast_softmax_forward(&lanes[s][k]);
+    for (size_t s = 0; s < n; s++) {                   // one value alone has neighbours that are not its own
+        (lanes[s][k].n == 1 ? softmax_forward : fast_softmax_forward)(&lanes[s][k]);
+    }
 }
 
 static const FastOperation faster[N_OPS] = {
-    [OP_LINEAR] = {linear_forward_lanes, linear_backward_lanes},
-    [OP_ROW_DOTS] = {rows_forward_lanes, rows_backward_lanes},
-    [OP_WEIGHTED_SUM] = {rows_forward_lanes, rows_backward_lanes},
+    [OP_LINEAR] = {linear_forward_lanes, products_backward},
+    [OP_ROW_DOTS] = {rows_forward, rows_backward},
+    [OP_WEIGHTED_SUM] = {rows_forward, rows_backward},
     [OP_SOFTMAX] = {softmax_forward_lanes, NULL},
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Adam, several parameters at a time.
+ * Adam, four vectors at a time. One division serves all four: it gives the reciprocal of the product of their
+ * denominators, and multiplying that by the other three gives each its own. It stops where numbers are too large to be
+ * multiplied, or are not numbers, and does nothing where the rate or eps is out of range, or where the means forget so
+ * fast that the shorter way to write them loses digits: then the definition, adam() in microgpt.c, does the rest.
  */
-
-// adam() of microgpt.c for four vectors at a time, because roots and divisions cost more than all the rest: one division serves all
-// four. It gives the reciprocal of the product of their denominators, and multiplying that by the other three gives each
-// its own. Returns how many parameters it has moved: it stops where numbers are too large to be multiplied, or are not
-// numbers, and does nothing where the rate or eps is out of range, or where the means forget so fast that the shorter
-// way to write them loses digits.
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
 {
-    double root2 = sqrt(correct2), rate = lr * root2 / correct1;
-    double new1 = 1 - beta1, new2 = 1 - beta2;
+    double root2 = sqrt(correct2), rate = lr * root2 / correct1, new1 = 1 - beta1, new2 = 1 - beta2;
     eps *= root2;
-    size_t i = 0;
     if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) return 0;
+    size_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
         Vec mean[4], square[4], below[4];
         for (size_t k = 0; k < 4; k++) {
@@ -1484,13 +1186,11 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
 }
 
 #else
-static const FastOperation faster[N_OPS] = {{NULL, NULL}};
-
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
 {
-    (void)p, (void)g, (void)m, (void)v, (void)n, (void)lr, (void)beta1, (void)beta2, (void)eps, (void)correct1;
-    (void)correct2;
+    (void)p, (void)g, (void)m, (void)v, (void)n, (void)lr, (void)beta1, (void)beta2, (void)eps;
+    (void)correct1, (void)correct2;
     return 0;
 }
 #endif

@@ -19,6 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
+
 typedef enum {
     // the atoms: everything else is made of these
     OP_ADD, OP_MUL, OP_POW, OP_LOG, OP_EXP, OP_RELU, OP_ADD_CONST, OP_MUL_CONST, OP_COPY,
@@ -48,12 +52,15 @@ typedef struct {
     uint32_t length, stride;   // where b is rows: how long one is, and how far it is from one to the next
 } Line;
 
-// What an operation is called, what it computes, and how its gradients flow back.
+// What an operation is called, what it computes, how its gradients flow back, and how many values it makes: the line's
+// n, one, or its length.
 typedef struct Tape Tape;
+typedef enum { MAKES_N, MAKES_ONE, MAKES_LENGTH } Makes;
 typedef struct {
     const char *name;
     void (*forward)(Line *l);
     void (*backward)(const Tape *t, const Line *l);
+    Makes makes;
 } Operation;
 
 extern const Operation operations[N_OPS];
@@ -72,6 +79,7 @@ struct Tape {
     // For speed alone: see tape_lane() below.
     Line **lanes;        // [max_lanes] where each lane begins
     size_t n_lanes, max_lanes, lane_length;
+    uint64_t hash, lane_hash;         // of the operations in this lane, and in the one before
     bool in_lane, ragged, pending;    // a lane is being written; lanes are not alike; lines are not yet computed
 };
 
