@@ -69,8 +69,8 @@ double *ag_vector(Tape *t, size_t n)
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     size_t room = n > 1 ? round_up(n) : n;
     if (t->counting) {
-        size_t most = SIZE_MAX / 2 + 1 - BLOCK;        // whole blocks, so that rounding does not go beyond it
-        t->n_values = room < most - at ? at + room : most;
+        size_t limit = SIZE_MAX / 2 + 1 - BLOCK;        // whole blocks, so that rounding does not go beyond it
+        t->n_values = room < limit - at ? at + room : limit;
         return t->data;                                // a place that nobody will look at
     }
     if (room > t->max_values - BLOCK - at) {
@@ -151,7 +151,7 @@ static void mul_backward(const Tape *t, const Line *l)
     }
 }
 
-// a^c. Local derivative: c * a^(c-1). Squares are common, and need no library.
+// a^c. Local derivative: c * a^(c-1). c == 2 is common, and needs no pow().
 static void pow_forward(Line *l)
 {
     for (size_t i = 0; i < l->n; i++) l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
@@ -179,7 +179,7 @@ static void exp_backward(const Tape *t, const Line *l)
     for (size_t i = 0; i < l->n; i++) ga[i] += l->out[i] * g[i];
 }
 
-// the larger of a and 0. Local derivative: 1 where a is positive, else 0.
+// the vec_max of a and 0. Local derivative: 1 where a is positive, else 0.
 static void relu_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0; }
 static void relu_backward(const Tape *t, const Line *l)
 {
@@ -203,7 +203,7 @@ static void mul_const_backward(const Tape *t, const Line *l)
     for (size_t i = 0; i < l->n; i++) ga[i] += l->c * g[i];
 }
 
-// a, in another place. Local derivative: 1, as of a + c, whose backward serves here, too.
+// a, in another place. Local derivative: 1, as for a + c, so they share a backward.
 static void copy_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i]; }
 
 double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, NULL, n, a, b, 0); }
@@ -217,9 +217,9 @@ double *ag_mul_const(Tape *t, double *a, double c, size_t n) { return atoms(t, O
 double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_COPY, out, n, a, NULL, 0); }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Made of atoms. Some are only that. Of the others the first half of the function is the definition, atom by atom;
- * otherwise one line says the same, and its forward and backward compute at once what the atoms would. Of linear,
- * softmax and rmsnorm only the one line is here: the definitions are in microgpt.c.
+ * Made of atoms. neg, sub and div are nothing else. In the others the branch for !fused(t) is the definition, atom by
+ * atom; the fused branch writes one line, whose forward and backward compute what the atoms would. linear, softmax and
+ * rmsnorm have the line only: their definitions are in microgpt.c.
  */
 double *ag_neg(Tape *t, double *a, size_t n) { return ag_mul_const(t, a, -1, n); }
 double *ag_sub(Tape *t, double *a, double *b, size_t n) { return ag_add(t, a, ag_neg(t, b, n), n); }
@@ -289,7 +289,7 @@ double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
     return end_line(t, begin_line(t, OP_DOT, out, n, a, b, 0));
 }
 
-// These two are what the sums of products below are made of, once they are one line.
+// The two loops of all fused sums of products below.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
@@ -297,7 +297,7 @@ static inline double dot(const double *a, const double *b, size_t n)
     for (; i + 4 <= n; i += 4) {
         for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
     }
-    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // in the order of vec_sum()
     for (; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
@@ -475,27 +475,32 @@ const Operation operations[N_OPS] = {
     [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward, MAKES_N},
 };
 
-// Line k of n lanes at once, where the second half of this file has a faster way to do it; else NULL. A single line is
-// line 0 of one lane.
+// Line k of n lanes at once, where the second half of this file has a faster way to do it; else NULL.
 typedef struct {
     void (*forward)(Line *const *lanes, size_t n, size_t k);
     void (*backward)(const Tape *t, Line *const *lanes, size_t n, size_t k);
 } FastOperation;
 
-static const FastOperation faster[N_OPS];
+static const FastOperation faster[N_OPS];              // defined at the end; all NULL in plain builds
 
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].forward) faster[op].forward(lanes, n, k);
-    for (size_t s = 0; !faster[op].forward && s < n; s++) operations[op].forward(&lanes[s][k]);
+    if (faster[op].forward) {
+        faster[op].forward(lanes, n, k);
+        return;
+    }
+    for (size_t lane = 0; lane < n; lane++) operations[op].forward(&lanes[lane][k]);
 }
 
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].backward) faster[op].backward(t, lanes, n, k);
-    for (size_t s = n; !faster[op].backward && s-- > 0;) operations[op].backward(t, &lanes[s][k]);
+    if (faster[op].backward) {
+        faster[op].backward(t, lanes, n, k);
+        return;
+    }
+    for (size_t lane = n; lane-- > 0;) operations[op].backward(t, &lanes[lane][k]);
 }
 
 // Is x one of the values that a line made?
@@ -564,10 +569,10 @@ void tape_compute(Tape *t)
     Line *l = t->lanes[0], *end = t->lines + t->n_lines;
     if (t->ragged || t->n_lanes < 2) t->n_lanes = 0;
     for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) lines_forward(t->lanes, t->n_lanes, k);
-    for (size_t s = 0; s <= t->n_lanes; s++) {         // then what comes before, between and after the lanes
-        Line *next = s < t->n_lanes ? t->lanes[s] : end;
+    for (size_t lane = 0; lane <= t->n_lanes; lane++) {  // then what is outside the lanes; all, if there are none
+        Line *next = lane < t->n_lanes ? t->lanes[lane] : end;
         for (; l < next; l++) lines_forward(&l, 1, 0);
-        l += s < t->n_lanes ? t->lane_length : 0;
+        l += lane < t->n_lanes ? t->lane_length : 0;
     }
 }
 
@@ -576,8 +581,8 @@ void tape_compute(Tape *t)
 static Line *lanes_backward(const Tape *t, Line *end)
 {
     if (t->n_lanes == 0 || end < t->lanes[t->n_lanes - 1] + t->lane_length) return end;
-    for (size_t s = t->n_lanes; s-- > 0; end = t->lanes[s]) {
-        while (end > t->lanes[s] + t->lane_length) {
+    for (size_t lane = t->n_lanes; lane-- > 0; end = t->lanes[lane]) {
+        while (end > t->lanes[lane] + t->lane_length) {
             end--;
             lines_backward(t, &end, 1, 0);
         }
@@ -635,39 +640,36 @@ static inline Vec blend_first(Vec v, size_t n, Vec other)
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
-static inline Vec larger(Vec a, Vec b)
+static inline Vec vec_max(Vec a, Vec b)
 {
     for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k];
     return a;
 }
 
-static inline Vec square_root(Vec v)
+static inline Vec vec_sqrt(Vec v)
 {
     for (int k = 0; k < VEC; k++) v[k] = sqrt(v[k]);
     return v;
 }
 
-static inline double vec_sum(Vec v)
-{
-    return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1];
-}
+static inline double vec_sum(Vec v) { return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1]; }
 
-// s[0..3] = the sums of four vectors
-static inline void vec_sums(double *s, const Vec v[4])
+// sums[0..3] = the sums of four vectors
+static inline void vec_sums(double *sums, const Vec v[4])
 {
 #ifdef SHUFFLE
     Vec ab = SHUFFLE(v[0], v[1], 0, 4, 2, 6) + SHUFFLE(v[0], v[1], 1, 5, 3, 7);
     Vec cd = SHUFFLE(v[2], v[3], 0, 4, 2, 6) + SHUFFLE(v[2], v[3], 1, 5, 3, 7);
-    store(s, SHUFFLE(ab, cd, 0, 1, 4, 5) + SHUFFLE(ab, cd, 2, 3, 6, 7));
+    store(sums, SHUFFLE(ab, cd, 0, 1, 4, 5) + SHUFFLE(ab, cd, 2, 3, 6, 7));
 #else
-    for (size_t k = 0; k < 4; k++) s[k] = vec_sum(v[k]);
+    for (size_t k = 0; k < 4; k++) sums[k] = vec_sum(v[k]);
 #endif
 }
 
 // e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs terms up to r^12.
 // Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where it is shifted into the exponent.
 // Where x is too small for that, or not a number, the result is not a number. x must not be positive.
-static inline Vec exponential(Vec x)
+static inline Vec vec_exp(Vec x)
 {
     const double log2_e = 0x1.71547652b82fep0, ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
     const double rounder = 0x1.8p52;
@@ -682,12 +684,12 @@ static inline Vec exponential(Vec x)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Rows times vectors, for a few lanes: the rows are taken where they are, four at a time.
+ * Rows times vectors, for a few lanes: the rows are used in place, four at a time.
  */
 
-// s[k] = row k of w dot x, so that each piece of x is loaded once for four sums. From the (n+1)-th row on, the n-th is
+// to[k] = row k of w dot x, so that each piece of x is loaded once for four sums. From the (n+1)-th row on, the n-th is
 // taken instead. cols is a multiple of VEC.
-static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w, size_t stride,
+static ALWAYS_INLINE void dot_rows(double *restrict to, const double *restrict w, size_t stride,
                                    const double *restrict x, size_t n, size_t cols)
 {
     const double *w1 = n > 1 ? w + stride : w, *w2 = n > 2 ? w1 + stride : w1, *w3 = n > 3 ? w2 + stride : w2;
@@ -698,27 +700,27 @@ static ALWAYS_INLINE void dot_rows(double *restrict s, const double *restrict w,
         xi = load(x + i);
         for (size_t k = 0; k < 4; k++) sums[k] += load(rows[k] + i) * xi;
     }
-    vec_sums(s, sums);
+    vec_sums(to, sums);
 }
 
-// y[s][j] = c * (row j of w dot x[s]), or that added to y[s][j], for n pairs of x and y. Rows are fetched once for all.
+// y[lane][j] = c * (row j of w dot x[lane]), or that added to y[lane][j], for n lanes. Rows are fetched once for all.
 static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
                                    size_t rows, size_t cols, double c, bool add)
 {
     double sums[4];
     size_t j = 0;
     for (; j + 4 <= rows; j += 4) {
-        for (size_t s = 0; s < n; s++) {
-            double *to = y[s] + j;
-            dot_rows(sums, w + j * stride, stride, x[s], 4, cols);
+        for (size_t lane = 0; lane < n; lane++) {
+            double *to = y[lane] + j;
+            dot_rows(sums, w + j * stride, stride, x[lane], 4, cols);
             for (size_t k = 0; k < 4; k += VEC) {
                 store(to + k, add ? load(to + k) + c * load(sums + k) : c * load(sums + k));
             }
         }
     }
-    for (size_t s = 0; j < rows && s < n; s++) {
-        dot_rows(sums, w + j * stride, stride, x[s], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k++) y[s][j + k] = (add ? y[s][j + k] : 0) + c * sums[k];
+    for (size_t lane = 0; j < rows && lane < n; lane++) {
+        dot_rows(sums, w + j * stride, stride, x[lane], rows - j, cols);
+        for (size_t k = 0; k < rows - j; k++) y[lane][j + k] = (add ? y[lane][j + k] : 0) + c * sums[k];
     }
 }
 
@@ -803,14 +805,14 @@ static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t c_at, dou
     }
 }
 
-// How many of n rows the next tile takes: DOWN, or one less, so that none but a single row has a tile of its own.
+// How many of n rows the next tile takes: DOWN, or one less where that leaves fewer rows alone.
 static inline size_t tile_rows(size_t n)
 {
-    return n == DOWN + 1 || n == DOWN - 1 ? DOWN - 1 : n >= DOWN ? DOWN : 1;
+    return n == DOWN - 1 || (n > DOWN && n == 2 * (DOWN - 1)) ? DOWN - 1 : n >= DOWN ? DOWN : 1;
 }
 
 // Has the rows of the next tile on their way before they are needed.
-static inline void fetch(double *const *c, size_t c_at, size_t n)
+static inline void prefetch_rows(double *const *c, size_t c_at, size_t n)
 {
     for (size_t r = 0; r < n && r < DOWN; r++) {
         for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(c[r] + c_at + j, 1);
@@ -825,7 +827,7 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t c_at, do
         down = tile_rows(n - r);
         double *const *lanes = kind == OF_LANES ? a + r : a;
         size_t first = kind == OF_LANES ? at : at + r;
-        if ((kind == OF_LANES ? n : depth) >= FEW_LANES) fetch(c + r + down, c_at, n - r - down);
+        if ((kind == OF_LANES ? n : depth) >= FEW_LANES) prefetch_rows(c + r + down, c_at, n - r - down);
         if (down == DOWN) {
             tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, DOWN);
         } else if (down == DOWN - 1) {
@@ -836,14 +838,14 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t c_at, do
     }
 }
 
-static NOINLINE void add_lanes(double *const *c, size_t c_at, double *const *a, size_t at, size_t n, const double *b,
-                               size_t step, size_t depth, bool add)
+static NOINLINE void tiles_of_lanes(double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
+                                    const double *b, size_t step, size_t depth, bool add)
 {
     tiles(OF_LANES, c, c_at, a, at, n, b, step, NULL, depth, add);
 }
 
-static NOINLINE void add_rows(double *const *c, size_t c_at, double *const *a, size_t at, size_t n, double *const *x,
-                              size_t depth)
+static NOINLINE void tiles_of_rows(double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
+                                   double *const *x, size_t depth)
 {
     tiles(OF_ROWS, c, c_at, a, at, n, NULL, 0, x, depth, true);
 }
@@ -856,7 +858,7 @@ static ALWAYS_INLINE double *pack_row(double *restrict to, const double *restric
     return to;
 }
 
-// panel[k][j] = c * w(k, j), and zero from j = width on
+// panel[k][j] = c * w(k, j), and zero from j = width on; WIDTH is a constant, where it can be
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
     for (size_t k = 0; k < depth && width == WIDTH; k++) pack_row(panel + k * WIDTH, w + k * stride, WIDTH, WIDTH, c);
@@ -864,7 +866,7 @@ static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t 
 }
 
 // panel[k][j] = c * w(j, k), and zero from j = width on
-static NOINLINE void pack_crossed(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
+static NOINLINE void pack_transpose(double *panel, const double *w, size_t stride, size_t depth, size_t width, double c)
 {
     size_t k = 0;
 #ifdef SHUFFLE
@@ -887,46 +889,46 @@ static NOINLINE void pack_crossed(double *panel, const double *w, size_t stride,
     }
 }
 
-// Forward, into y, or added to it: the outputs. Backward, added to x: what the gradients of y make of w.
-static NOINLINE void multiply_lanes(const Product *p, bool forward, bool add)
+// For each lane y = c * w x (to_y), or x = c * (w transposed) y; with `add`, added to what is there.
+static NOINLINE void multiply_lanes(const Product *p, bool to_y, bool add)
 {
     _Alignas(64) double panel[DEPTH * WIDTH];
-    double aside[DOWN][WIDTH], *spare[DOWN];                 // for tiles of which only a part is there
-    for (size_t r = 0; r < DOWN; r++) spare[r] = aside[r];
-    size_t rows = p->rows[p->n - 1], n_k = forward ? p->cols : rows, n_j = forward ? rows : p->cols;
-    double *const *from = forward ? p->x : p->y, *const *to = forward ? p->y : p->x;
+    double scratch[DOWN][WIDTH], *scratch_rows[DOWN];      // for tiles of which only a part is there
+    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
+    size_t rows = p->rows[p->n - 1], n_k = to_y ? p->cols : rows, n_j = to_y ? rows : p->cols;
+    double *const *from = to_y ? p->x : p->y, *const *to = to_y ? p->y : p->x;
     for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
         size_t depth = smaller(n_k - k0, DEPTH);
         for (size_t j0 = 0; j0 < n_j; j0 += WIDTH) {
-            size_t width = smaller(n_j - j0, WIDTH), step = WIDTH, s = 0, down = 0;
+            size_t width = smaller(n_j - j0, WIDTH), step = WIDTH, lane = 0, down = 0;
             const double *b = panel;
-            if (forward) {
-                pack_crossed(panel, p->w + j0 * p->stride + k0, p->stride, depth, width, p->c);
+            if (to_y) {
+                pack_transpose(panel, p->w + j0 * p->stride + k0, p->stride, depth, width, p->c);
             } else if (width == WIDTH && p->c == 1 && (p->n < FEW_LANES || depth * p->stride <= DEPTH * WIDTH)) {
                 b = p->w + k0 * p->stride + j0;              // small enough to stay in the cache as it is
                 step = p->stride;
             } else {
                 pack(panel, p->w + k0 * p->stride + j0, p->stride, depth, width, p->c);
             }
-            while (p->rows[s] <= (forward ? j0 : k0)) s++;   // sees none of these rows
-            bool start = add || k0 > 0, all = width == WIDTH && p->rows[s] == rows;
-            for (; s < p->n; s += down) {
-                down = all ? p->n - s : tile_rows(p->n - s);
+            while (p->rows[lane] <= (to_y ? j0 : k0)) lane++;   // skip lanes that see none of these rows
+            bool start = add || k0 > 0, all = width == WIDTH && p->rows[lane] == rows;
+            for (; lane < p->n; lane += down) {
+                down = all ? p->n - lane : tile_rows(p->n - lane);
                 // Of the lanes of a tile, the first sees the fewest rows.
-                size_t common = forward ? depth : smaller(depth, p->rows[s] - k0);
-                if (width == WIDTH && (!forward || p->rows[s] >= j0 + WIDTH)) {
-                    add_lanes(to + s, j0, from + s, k0, down, b, step, common, start);
+                size_t common = to_y ? depth : smaller(depth, p->rows[lane] - k0);
+                if (width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH)) {
+                    tiles_of_lanes(to + lane, j0, from + lane, k0, down, b, step, common, start);
                 } else {
-                    add_lanes(spare, 0, from + s, k0, down, b, step, common, false);
+                    tiles_of_lanes(scratch_rows, 0, from + lane, k0, down, b, step, common, false);
                     for (size_t r = 0; r < down; r++) {
-                        double *y = to[s + r] + j0;
-                        size_t there = forward ? smaller(width, p->rows[s + r] - j0) : width;
-                        for (size_t j = 0; j < there; j++) y[j] = (start ? y[j] : 0) + spare[r][j];
+                        double *y = to[lane + r] + j0;
+                        size_t n_valid = to_y ? smaller(width, p->rows[lane + r] - j0) : width;
+                        for (size_t j = 0; j < n_valid; j++) y[j] = (start ? y[j] : 0) + scratch[r][j];
                     }
                 }
-                for (size_t r = 1; !forward && !all && r < down; r++) {
-                    for (size_t k = common; k < smaller(depth, p->rows[s + r] - k0); k++) {
-                        add_scaled(to[s + r] + j0, from[s + r][k0 + k], b + k * step, width);
+                for (size_t r = 1; !to_y && !all && r < down; r++) {
+                    for (size_t k = common; k < smaller(depth, p->rows[lane + r] - k0); k++) {
+                        add_scaled(to[lane + r] + j0, from[lane + r][k0 + k], b + k * step, width);
                     }
                 }
             }
@@ -934,39 +936,39 @@ static NOINLINE void multiply_lanes(const Product *p, bool forward, bool add)
     }
 }
 
-// Added to w: of each lane, y times x. Here w holds gradients, and the rows of tiles are its rows. What many lanes hold
-// is copied to one place first; rows that a lane does not see are zero there.
+// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w. With many lanes, x
+// and y are copied to one place first; rows that a lane does not see are zero there.
 static NOINLINE void add_outer_products(const Product *p)
 {
     enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };           // PAD: so that not all rows meet in the same cache lines
     static _Alignas(64) double x_copy[MAX_LANES][COLS + PAD], y_copy[MAX_LANES][ROWS + PAD];   // too large for stacks
-    double aside[DOWN][WIDTH], *spare[DOWN], *x[MAX_LANES], *y[MAX_LANES], *c[ROWS];
-    for (size_t r = 0; r < DOWN; r++) spare[r] = aside[r];
+    double scratch[DOWN][WIDTH], *scratch_rows[DOWN], *x[MAX_LANES], *y[MAX_LANES], *c[ROWS];
+    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
     size_t rows = p->rows[p->n - 1];
     bool all = p->rows[0] == rows && p->cols % WIDTH == 0, copy = p->n >= FEW_LANES || !all || p->c != 1;
     for (size_t i0 = 0; i0 < p->cols; i0 += COLS) {
         size_t cols = smaller(p->cols - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
-        for (size_t s = 0; s < p->n && copy; s++) pack_row(x_copy[s], p->x[s] + i0, cols, whole, p->c);
+        for (size_t lane = 0; lane < p->n && copy; lane++) pack_row(x_copy[lane], p->x[lane] + i0, cols, whole, p->c);
         for (size_t j0 = 0; j0 < rows; j0 += ROWS) {
             size_t n = smaller(rows - j0, ROWS);
-            for (size_t s = 0; s < p->n && copy; s++) {
-                size_t seen = p->rows[s] > j0 ? smaller(p->rows[s] - j0, n) : 0;
-                y[s] = pack_row(y_copy[s], p->y[s] + j0, seen, n, 1);
+            for (size_t lane = 0; lane < p->n && copy; lane++) {
+                size_t seen = p->rows[lane] > j0 ? smaller(p->rows[lane] - j0, n) : 0;
+                y[lane] = pack_row(y_copy[lane], p->y[lane] + j0, seen, n, 1);
             }
-            for (size_t s = 0; s < p->n && !copy; s++) y[s] = p->y[s] + j0;
+            for (size_t lane = 0; lane < p->n && !copy; lane++) y[lane] = p->y[lane] + j0;
             for (size_t r = 0; r < n; r++) c[r] = p->w + (j0 + r) * p->stride + i0;
             for (size_t i = 0; i < cols; i += WIDTH) {
-                for (size_t s = 0; s < p->n; s++) x[s] = copy ? x_copy[s] + i : p->x[s] + i0 + i;
+                for (size_t lane = 0; lane < p->n; lane++) x[lane] = copy ? x_copy[lane] + i : p->x[lane] + i0 + i;
                 for (size_t j = 0, first = 0, down; j < n; j += down) {
                     down = all ? n : tile_rows(n - j);
-                    while (p->rows[first] <= j0 + j) first++;        // sees none of these rows
+                    while (p->rows[first] <= j0 + j) first++;        // skip those that see none of them
                     if (i + WIDTH <= cols) {
-                        add_rows(c + j, i, y + first, j, down, x + first, p->n - first);
+                        tiles_of_rows(c + j, i, y + first, j, down, x + first, p->n - first);
                         continue;
                     }
-                    memset(aside, 0, sizeof aside);
-                    add_rows(spare, 0, y + first, j, down, x + first, p->n - first);
-                    for (size_t r = 0; r < down; r++) add_scaled(c[j + r] + i, 1, spare[r], cols - i);
+                    memset(scratch, 0, sizeof scratch);
+                    tiles_of_rows(scratch_rows, 0, y + first, j, down, x + first, p->n - first);
+                    for (size_t r = 0; r < down; r++) add_scaled(c[j + r] + i, 1, scratch[r], cols - i);
                 }
             }
         }
@@ -974,22 +976,22 @@ static NOINLINE void add_outer_products(const Product *p)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The operations with them: what takes the place of their namesakes above.
+ * The fast versions of the operations above.
  */
 
-// The largest is found, and the exponentials are taken, a vector at a time; where exponential() gives up, the
+// The largest is found, and the exponentials are taken, a vector at a time; where vec_exp() gives up, the
 // definition decides. Vectors are loaded just as they were stored, because a load across two stores would wait.
 static void fast_softmax_forward(Line *l)
 {
     double *out = l->out, *a = l->a;
     size_t n = l->n, whole = n / VEC * VEC;
-    Vec most = ZERO + a[0], sum = ZERO;
-    for (size_t i = 0; i < whole; i += VEC) most = larger(load(a + i), most);
-    if (whole < n) most = larger(blend_first(load(a + whole), n - whole, most), most);
-    double max = max_of((const double *)&most, VEC);
+    Vec max_vec = ZERO + a[0], sum = ZERO;
+    for (size_t i = 0; i < whole; i += VEC) max_vec = vec_max(load(a + i), max_vec);
+    if (whole < n) max_vec = vec_max(blend_first(load(a + whole), n - whole, max_vec), max_vec);
+    double max = max_of((const double *)&max_vec, VEC);
     for (size_t i = 0; i < n; i += VEC) {
         Vec x = load(a + i) - max;
-        Vec e = exponential(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
+        Vec e = vec_exp(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
         store(out + i, e);
         sum += e;
     }
@@ -1050,26 +1052,26 @@ static inline bool can_join(const Line *l, const Line *before)
                                    l->c == before->c && l->b + (l->n - 1) * l->stride + l->length <= before->out));
 }
 
-// Line k of the first or last of n lanes, as many as can be one product. A weighted sum goes from y to x, the others
-// from x to y.
+// Gathers line k of as many lanes as can be one product, from the first lane on or (last) from the last one back. A
+// weighted sum goes from y to x, the others from x to y.
 static void take_lanes(Product *p, Line *const *lanes, size_t n, size_t k, bool last)
 {
     for (p->n = 1; p->n < n && p->n < MAX_LANES; p->n++) {
-        size_t s = last ? n - p->n : p->n;
-        if (!can_join(&lanes[s][k], &lanes[s - 1][k])) break;
+        size_t lane = last ? n - p->n : p->n;
+        if (!can_join(&lanes[lane][k], &lanes[lane - 1][k])) break;
     }
     lanes += last ? n - p->n : 0;
     const Line *l = &lanes[0][k];
-    bool matrix = l->op == OP_LINEAR, sums = l->op == OP_WEIGHTED_SUM;
+    bool matrix = l->op == OP_LINEAR, weighted = l->op == OP_WEIGHTED_SUM;
     p->w = matrix ? l->w->data : l->b;
     p->stride = matrix ? l->w->cols : l->stride;
     p->cols = matrix ? l->w->cols : l->length;
-    p->c = matrix || sums ? 1 : l->c;
-    for (size_t s = 0; s < p->n; s++) {
-        l = &lanes[s][k];
-        p->x[s] = sums ? l->out : l->a;
-        p->y[s] = sums ? l->a : l->out;
-        p->rows[s] = l->n;
+    p->c = matrix || weighted ? 1 : l->c;
+    for (size_t lane = 0; lane < p->n; lane++) {
+        l = &lanes[lane][k];
+        p->x[lane] = weighted ? l->out : l->a;
+        p->y[lane] = weighted ? l->a : l->out;
+        p->rows[lane] = l->n;
     }
 }
 
@@ -1088,19 +1090,19 @@ static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
 }
 
 // The gradients of products: of the rows first, then of what was multiplied by them.
-static void products_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static void products_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM;
+    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, lanes, n, k, true);
-        double *w = p.w, **in = sums ? p.y : p.x, **out = sums ? p.x : p.y;
-        for (size_t s = 0; s < p.n; s++) out[s] = grad(t, out[s]);
+        double *w = p.w, **in = weighted ? p.y : p.x, **out = weighted ? p.x : p.y;
+        for (size_t lane = 0; lane < p.n; lane++) out[lane] = grad(t, out[lane]);
         p.w = grad(t, w);
         add_outer_products(&p);
-        for (size_t s = 0; s < p.n; s++) in[s] = grad(t, in[s]);
+        for (size_t lane = 0; lane < p.n; lane++) in[lane] = grad(t, in[lane]);
         p.w = w;
-        multiply_lanes(&p, sums, true);
+        multiply_lanes(&p, weighted, true);
     }
 }
 
@@ -1110,42 +1112,42 @@ static bool are_small(Line *const *lanes, size_t n, size_t k)
     return n * lanes[0][k].length < 32 * WIDTH || lanes[0][k].length <= VEC;
 }
 
-static void rows_forward(Line *const *lanes, size_t n, size_t k)
+static void rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
-    for (size_t s = 0; small && s < n; s++) {
-        Line *l = &lanes[s][k];
-        (l->length % VEC ? operations[l->op].forward : sums ? fast_weighted_sum_forward : fast_row_dots_forward)(l);
+    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
+    for (size_t lane = 0; small && lane < n; lane++) {
+        Line *l = &lanes[lane][k];
+        (l->length % VEC ? operations[l->op].forward : weighted ? fast_weighted_sum_forward : fast_row_dots_forward)(l);
     }
     for (; !small && n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, lanes, n, k, false);
-        multiply_lanes(&p, !sums, false);
+        multiply_lanes(&p, !weighted, false);
     }
 }
 
-static void rows_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static void rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    bool sums = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
-    for (size_t s = n; small && s-- > 0;) {
-        Line *l = &lanes[s][k];
+    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
+    for (size_t lane = n; small && lane-- > 0;) {
+        Line *l = &lanes[lane][k];
         (l->length % VEC ? operations[l->op].backward
-                         : sums ? fast_weighted_sum_backward : fast_row_dots_backward)(t, l);
+                         : weighted ? fast_weighted_sum_backward : fast_row_dots_backward)(t, l);
     }
-    if (!small) products_backward(t, lanes, n, k);
+    if (!small) products_backward_lanes(t, lanes, n, k);
 }
 
 static void softmax_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
-    for (size_t s = 0; s < n; s++) {                   // one value alone has neighbours that are not its own
-        (lanes[s][k].n == 1 ? softmax_forward : fast_softmax_forward)(&lanes[s][k]);
+    for (size_t lane = 0; lane < n; lane++) {                   // one value alone has neighbours that are not its own
+        (lanes[lane][k].n == 1 ? softmax_forward : fast_softmax_forward)(&lanes[lane][k]);
     }
 }
 
 static const FastOperation faster[N_OPS] = {
-    [OP_LINEAR] = {linear_forward_lanes, products_backward},
-    [OP_ROW_DOTS] = {rows_forward, rows_backward},
-    [OP_WEIGHTED_SUM] = {rows_forward, rows_backward},
+    [OP_LINEAR] = {linear_forward_lanes, products_backward_lanes},
+    [OP_ROW_DOTS] = {rows_forward_lanes, rows_backward_lanes},
+    [OP_WEIGHTED_SUM] = {rows_forward_lanes, rows_backward_lanes},
     [OP_SOFTMAX] = {softmax_forward_lanes, NULL},
 };
 
@@ -1158,22 +1160,22 @@ static const FastOperation faster[N_OPS] = {
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
 {
-    double root2 = sqrt(correct2), rate = lr * root2 / correct1, new1 = 1 - beta1, new2 = 1 - beta2;
+    double root2 = sqrt(correct2), rate = lr * root2 / correct1, weight1 = 1 - beta1, weight2 = 1 - beta2;
     eps *= root2;
     if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) return 0;
     size_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
-        Vec mean[4], square[4], below[4];
+        Vec mean[4], square[4], denom[4];
         for (size_t k = 0; k < 4; k++) {
             Vec gk = load(g + i + k * VEC), mk = load(m + i + k * VEC), vk = load(v + i + k * VEC);
-            mean[k] = mk + new1 * (gk - mk);
-            square[k] = vk + new2 * (gk * gk - vk);
-            below[k] = square_root(square[k]) + eps;
+            mean[k] = mk + weight1 * (gk - mk);
+            square[k] = vk + weight2 * (gk * gk - vk);
+            denom[k] = vec_sqrt(square[k]) + eps;
         }
-        Vec below01 = below[0] * below[1], below23 = below[2] * below[3], all = below01 * below23;
+        Vec denom01 = denom[0] * denom[1], denom23 = denom[2] * denom[3], all = denom01 * denom23;
         if (!(vec_sum(all) < 1e200)) break;
-        Vec share = rate / all, share01 = share * below23, share23 = share * below01;
-        Vec move[4] = {share01 * below[1], share01 * below[0], share23 * below[3], share23 * below[2]};
+        Vec inverse = rate / all, inverse01 = inverse * denom23, inverse23 = inverse * denom01;
+        Vec move[4] = {inverse01 * denom[1], inverse01 * denom[0], inverse23 * denom[3], inverse23 * denom[2]};
         for (size_t k = 0; k < 4; k++) {
             size_t j = i + k * VEC;
             store(p + j, load(p + j) - mean[k] * move[k]);

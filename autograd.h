@@ -52,10 +52,10 @@ typedef struct {
     uint32_t length, stride;   // where b is rows: how long one is, and how far it is from one to the next
 } Line;
 
-// What an operation is called, what it computes, how its gradients flow back, and how many values it makes: the line's
-// n, one, or its length.
 typedef struct Tape Tape;
-typedef enum { MAKES_N, MAKES_ONE, MAKES_LENGTH } Makes;
+typedef enum { MAKES_N, MAKES_ONE, MAKES_LENGTH } Makes;   // how many values: the line's n, one, its length
+
+// What an operation is called, what it computes, how its gradients flow back, and how many values it makes.
 typedef struct {
     const char *name;
     void (*forward)(Line *l);
@@ -88,7 +88,7 @@ bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes);
 void tape_free(Tape *t);
 void tape_mark(Tape *t);                    // keep what was made so far (the parameters)
 void tape_drop(Tape *t);                    // forget, in one move, everything made after the mark
-void backward(Tape *t, double *result);     // the gradients; of values made before the mark, added to what was there
+void backward(Tape *t, double *result);     // all gradients; those of values made before the mark accumulate
 
 // The gradient of a value, or of the first of several neighbours.
 static inline double *grad(const Tape *t, double *x)
@@ -96,10 +96,10 @@ static inline double *grad(const Tape *t, double *x)
     return x + t->max_values;
 }
 
-// Leaves: values that no operation made. More than the tape has room for ends the program. In all of this n is at
-// least 1.
+// Leaves: values that no operation made. A tape without room aborts the program. n is at least 1 everywhere.
 double *ag_vector(Tape *t, size_t n);       // n neighbours, to be filled in
 double *ag_scalar(Tape *t, double data);    // one value
+double ag_max(const Tape *t, const double *a, size_t n);   // the largest of n: a plain number, not a value
 
 // The atoms, on n neighbours. The i-th result is
 double *ag_add(Tape *t, double *a, double *b, size_t n);          // a[i] + b[i]
@@ -131,17 +131,16 @@ static inline bool fused(const Tape *t) { return !t->atomic; }
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);    // x dot row i of w, into out[i]; w is not copied
 double *ag_softmax(Tape *t, double *a, size_t n);                 // e^a[i] / (e^a[0] + ... + e^a[n-1])
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);     // a[i] / sqrt(mean of the squares + eps)
-double ag_max(const Tape *t, const double *a, size_t n);          // the largest of n: a plain number, not a value
 
 /* ------------------------------------------------------------------------------------------------------------------
  * The rest is here for speed alone. Without it the same is computed, only slower.
  *
- * Where the same is done to many inputs, each begins with tape_lane(), and tape_end_lanes() follows the last of them.
- * In builds with optimization, lines are then written but not yet computed. tape_compute(), which backward() calls,
- * goes through all lanes side by side: line 1 of every lane, line 2 of every lane, and so on; then through what was
- * written outside of lanes. So line k of a lane may use, of other lanes, only what lines before k made, and nothing
- * that is made outside of lanes after the first of them. Lanes that turn out not to be alike are computed in plain
- * order.
+ * To do the same to many inputs, call tape_lane() before each of them and tape_end_lanes() after the last. In builds
+ * with optimization, lines are then written but not yet computed. tape_compute(), which backward() calls, takes all
+ * lanes side by side: line 1 of every lane, line 2 of every lane, and so on; then what was written outside the lanes.
+ * So line k of a lane may use, of other lanes, only what lines before k made, and nothing that is made outside the
+ * lanes after the first of them. Lanes that are not alike are computed in plain order. There is one such group of lanes
+ * until tape_mark() or tape_drop(): after tape_compute(), tape_lane() does nothing.
  */
 void tape_lane(Tape *t);
 void tape_end_lanes(Tape *t);
