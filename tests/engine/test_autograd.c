@@ -1,6 +1,7 @@
 /* The engine: each operation's value and derivative, the tape, fused against atomic and against plain loops, lanes, Adam.
  * The definitions that lines stand in for, linear() and the like, are those of microgpt.c.
  */
+// takes long
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=3 only with ALL=1
 #define MICROGPT_NO_MAIN

@@ -1,6 +1,7 @@
 # Large models: losses within 1e-9, gradients within 1e-7 of those of plain C11, where every line of the tape is computed
 # by the loops of the first half of autograd.c. (test_model.c holds these lines against single additions and
 # multiplications.) The documents fill the block. With ALL=1, the largest models and both compilers; else a smaller one.
+# takes long
 # shellcheck disable=SC2086
 . tests/lib.sh
 
