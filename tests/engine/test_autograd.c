@@ -3,7 +3,7 @@
  */
 // takes long
 // also built with -DAUTOGRAD_PLAIN
-// also built with -DAUTOGRAD_TILE=3 only with ALL=1
+// also built with -DAUTOGRAD_TILE=2 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
 #include "../test.h"

@@ -2,7 +2,7 @@
  * against numerical derivatives; and that the memory reserved for a model is enough. */
 // takes long
 // also built with -DAUTOGRAD_PLAIN only with ALL=1
-// also built with -DAUTOGRAD_TILE=3 only with ALL=1
+// also built with -DAUTOGRAD_TILE=2 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
 #include "../test.h"
