@@ -2,7 +2,7 @@
 # loops of the first half of autograd.c. (test_model.c holds these lines against single additions and multiplications.)
 # The documents fill the block. With ALL=1, the largest models and both compilers; else a smaller one.
 # takes long
-# shellcheck disable=SC2086
+# shellcheck disable=SC2016,SC2086
 . tests/lib.sh
 
 tr '\n' ' ' <data/names.txt | fold -w 140 | head -n 60 >"$T/docs"       # longer than any block here
@@ -10,6 +10,14 @@ plain='-O0'
 [ -z "$ALL" ] || plain='-O2'
 $CC -std=c11 $plain -DAUTOGRAD_PLAIN -o "$T/plain" microgpt.c autograd.c -lm || exit 1
 $CC $WARN -O1 -o "$T/gradients" tests/program/gradients.c -lm || exit 1
+
+# losses_apart N: how far the losses in the two logs are apart; fails if they are too far, or not N.
+losses_apart()
+{
+    paste -d , "$T/plain.csv" "$T/fast.csv" | awk -F , -v want="$1" '
+        NR > 1 { d = $2 / $5 - 1; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++ }
+        END { printf "%d losses %.0e\n", n, most; exit !(n == want && most <= 1e-9) }'
+}
 
 # sizes STEPS N_EMBD HEADS LAYERS BLOCK BATCH: the same steps in every build.
 sizes()
@@ -20,17 +28,13 @@ sizes()
     for program in $programs; do
         rm -f "$T/fast.csv" "$T/fast.model"
         $MICROGPT_WRAPPER $program $options --log "$T/fast.csv" --save "$T/fast.model" >"$T/out" 2>"$T/errors"
-        what="n_embd $2, $3 heads, layers $4, block $5, batch $6, ${program##*/}: how far apart"
-        losses=$(paste -d , "$T/plain.csv" "$T/fast.csv" | awk -F , -v want="$1" '
-            NR > 1 { d = $2 / $5 - 1; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++ }
-            END { printf "%d losses %.0e\n", n, most; exit !(n == want && most <= 1e-9) }') &&
-            gradients=$("$T/gradients" $(($2 * $2)) "$T/plain.model" "$T/fast.model")
-        if [ $? -eq 0 ]; then
+        what="n_embd $2, heads $3, layers $4, block $5, batch $6, ${program##*/}: how far apart"
+        gradients=none
+        if losses=$(losses_apart "$1") && gradients=$("$T/gradients" $(($2 * $2)) "$T/plain.model" "$T/fast.model"); then
             ok "$what: $losses, $gradients"
         else
-            not_ok "$what" "$1 losses and all gradients at most 1e-9" "$losses, ${gradients:-no gradients}"
+            not_ok "$what" "$1 losses and all gradients at most 1e-9" "$losses, gradients: $gradients"
         fi
-        gradients=
     done
 }
 

@@ -33,10 +33,10 @@ long="./microgpt --steps $steps --samples 2"
 columns_tried='5 20 200 80'
 [ -z "$ALL" ] || columns_tried='5 10 20 40 200 80'
 for columns in $columns_tried; do
-    on_terminal $columns "" "$long"
+    on_terminal "$columns" "" "$long"
     same "$columns columns: progress is drawn" yes "$([ "$(drawn)" -gt 0 ] && echo yes || echo "no: $(cat "$dir/seen")")"
     same "$columns columns: it stays one line" yes \
-        "$([ "$(widest)" -gt 0 ] && [ "$(widest)" -lt $columns ] && echo yes || echo "no: $(widest) columns")"
+        "$([ "$(widest)" -gt 0 ] && [ "$(widest)" -lt "$columns" ] && echo yes || echo "no: $(widest) columns")"
 done
 same "a bar" yes "$(has '━')"
 same "steps a second" yes "$(has ' steps/s')"
