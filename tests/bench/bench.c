@@ -19,22 +19,41 @@ typedef struct {
     const char *name;
     uint64_t n_layer, n_embd, n_head, block_size;
     bool long_documents;             // names joined to lines that fill the block
+    uint64_t batch;
 } Case;
 
 static const Case cases[] = {
-    {"default: n_embd 16", 1, 16, 4, 16, false},
-    {"n_embd 32", 1, 32, 4, 16, false},
-    {"n_embd 64", 1, 64, 4, 16, false},
-    {"n_embd 128", 1, 128, 4, 16, false},
-    {"n_embd 16, 4 layers", 4, 16, 4, 16, false},
-    {"n_embd 64, block 64", 1, 64, 4, 64, true},
-    {"n_embd 64, 2 layers, block 128", 2, 64, 4, 128, true},
-    {"n_embd 128, block 128", 1, 128, 4, 128, true},
-    {"n_embd 128, 4 layers, block 128", 4, 128, 4, 128, true},
-    {"n_embd 256, block 128", 1, 256, 8, 128, true},
-    {"n_embd 256, 4 layers, block 128", 4, 256, 8, 128, true},
+    {"default: n_embd 16", 1, 16, 4, 16, false, 1},
+    {"n_embd 32", 1, 32, 4, 16, false, 1},
+    {"n_embd 64", 1, 64, 4, 16, false, 1},
+    {"n_embd 128", 1, 128, 4, 16, false, 1},
+    {"n_embd 16, 4 layers", 4, 16, 4, 16, false, 1},
+    {"n_embd 64, block 64", 1, 64, 4, 64, true, 1},
+    {"n_embd 64, 2 layers, block 128", 2, 64, 4, 128, true, 1},
+    {"n_embd 128, block 128", 1, 128, 4, 128, true, 1},
+    {"n_embd 128, 4 layers, block 128", 4, 128, 4, 128, true, 1},
+    {"n_embd 256, block 128", 1, 256, 8, 128, true, 1},
+    {"n_embd 256, 4 layers, block 128", 4, 256, 8, 128, true, 1},
+
+    {"batch 1", 1, 16, 4, 16, false, 1},
+    {"batch 4", 1, 16, 4, 16, false, 4},
+    {"batch 16", 1, 16, 4, 16, false, 16},
+    {"batch 64", 1, 16, 4, 16, false, 64},
+
+    {"n_embd 64", 2, 64, 4, 128, true, 1},
+    {"n_embd 128", 2, 128, 4, 128, true, 1},
+    {"n_embd 256", 2, 256, 4, 128, true, 1},
+    {"n_embd 512", 2, 512, 4, 128, true, 1},
+
+    {"block 32", 1, 64, 4, 32, true, 1},
+    {"block 64", 1, 64, 4, 64, true, 1},
+    {"block 128", 1, 64, 4, 128, true, 1},
+    {"block 256", 1, 64, 4, 256, true, 1},
+    {"block 512", 1, 64, 4, 512, true, 1},
+    {"block 1024", 1, 64, 4, 1024, true, 1},
 };
-enum { N_CASES = sizeof cases / sizeof cases[0] };
+enum { N_SIZES = 11, BY_BATCH = N_SIZES, BY_WIDTH = BY_BATCH + 4, BY_BLOCK = BY_WIDTH + 4, N_CASES = BY_BLOCK + 6 };
+_Static_assert(sizeof cases / sizeof cases[0] == N_CASES, "a row for each case");
 
 typedef struct {
     double microseconds, tokens, lines, values, multiply_adds;   // a step
@@ -139,6 +158,8 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     config->n_embd = bench->n_embd;
     config->n_head = bench->n_head;
     config->block_size = bench->block_size;
+    config->batch = bench->batch;
+    config->lr = bench->n_embd > 256 ? 1e-4 : config->lr;       // with more, so wide a model is soon infinite
     *model = sized_model(config, work.tokenizer.vocab_size);
     if (!encode_first(all, all->n, &work.tokenizer, names, error) ||
         !new_model(model, all->longest, config->batch, false, error)) {
@@ -153,14 +174,16 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
         return false;
     }
     double products = 0, tokens = 0, expected = bench->long_documents ? (double)model->block_size : 7;
-    uint64_t steps = 1 + (uint64_t)(1e9 / (token_work(model, (size_t)expected / 2) * expected));
-    for (; config->steps <= steps; config->steps++) {
-        size_t n = take_document(model, &all->docs[config->steps % all->n]);
+    double work_expected = token_work(model, (size_t)expected / 2) * expected * (double)config->batch;
+    uint64_t steps = 1 + (uint64_t)(1e9 / work_expected);
+    for (uint64_t i = config->batch; i < (steps + 1) * config->batch; i++) {
+        size_t n = take_document(model, &all->docs[i % all->n]);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
             products += token_work(model, pos_id);
         }
         tokens += (double)n;
     }
+    config->steps += steps;
     double start = now();
     if (!train(&work, error)) {
         return false;
@@ -234,6 +257,41 @@ static double start_up(const char *program)
     return ok ? (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec) : NAN;
 }
 
+static double nanoseconds_a_token(Result r) { return 1e3 * r.microseconds / r.tokens; }
+
+// What a document costs in batches of the default model; how the time grows with the width and with the block, and how
+// it would if it grew as the count of multiply-adds.
+static void print_growth(const Result *best)
+{
+    printf("\n%-34s %11s %6s\n", "documents together, default model", "us/document", "growth");
+    for (size_t i = BY_BATCH; i < BY_WIDTH; i++) {
+        double batch = (double)cases[i].batch;
+        printf("%-34s %11.2f %6.2f\n", cases[i].name, best[i].microseconds / batch,
+               best[i].microseconds / batch / best[BY_BATCH].microseconds);
+    }
+    printf("\n%-34s %11s %9s %5s %6s %5s\n", "width: 2 layers, block 128, full", "parameters", "us/token", "ps", "growth",
+           "work");
+    for (size_t i = BY_WIDTH; i < BY_BLOCK; i++) {
+        Result r = best[i], first = best[BY_WIDTH];
+        double ps = 1e3 * nanoseconds_a_token(r) / r.parameters, work = r.multiply_adds / r.tokens / r.parameters;
+        printf("%-34s %11.0f %9.2f %5.0f %6.2f %5.2f\n", cases[i].name, r.parameters, 1e-3 * nanoseconds_a_token(r), ps,
+               ps / (1e3 * nanoseconds_a_token(first) / first.parameters),
+               work / (first.multiply_adds / first.tokens / first.parameters));
+    }
+    printf("\n%-34s %11s %15s %6s %5s\n", "block: n_embd 64, 1 layer, full", "us/token", "ns/position", "growth", "work");
+    for (size_t i = BY_BLOCK; i < N_CASES; i++) {
+        Result r = best[i], first = best[BY_BLOCK];
+        double ns = nanoseconds_a_token(r), more = 0;
+        if (i > BY_BLOCK) {                    // a token sees half of the block, on average
+            more = (ns - nanoseconds_a_token(best[i - 1])) / (0.5 * (r.tokens - best[i - 1].tokens));
+        }
+        char slope[16] = "";
+        if (i > BY_BLOCK) snprintf(slope, sizeof slope, "%.2f", more);
+        printf("%-34s %11.2f %15s %6.2f %5.2f\n", cases[i].name, 1e-3 * ns, slope, ns / nanoseconds_a_token(first),
+               r.multiply_adds / r.tokens / (first.multiply_adds / first.tokens));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *names = argc > 1 ? argv[1] : "data/names.txt", *program = argc > 2 ? argv[2] : "./microgpt";
@@ -258,7 +316,7 @@ int main(int argc, char **argv)
     }
     printf("%-31s %10s %8s %5s %7s %5s %7s %8s %5s %7s\n", "training", "us/step", "tokens/s", "ps", "of peak", "lines",
            "values", "memory", "times", "names/s");
-    for (size_t i = 0; i < N_CASES; i++) {
+    for (size_t i = 0; i < N_SIZES; i++) {
         Result r = best[i];
         double kilobytes = r.values * 2 * sizeof(double) / 1024;
         printf("%-31s %10.2f %8.0f %5.0f %5.1f %% %5.0f %7.0f %5.1f MB %5.2f %7.0f\n", cases[i].name, r.microseconds,
@@ -271,5 +329,9 @@ int main(int argc, char **argv)
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
     printf("ps: picoseconds a token and parameter. Lines and values: those of the last step, parameters included.\n"
            "times: the process's memory, over what values and gradients need; Adam's means are one more time.\n");
+    print_growth(best);
+    printf("\ngrowth: the time of a document, of a token and parameter, of a token, over that of the first row. work: the same\n"
+           "for multiply-adds, of matrices and of causal attention. ns/position: how much longer a token takes for each\n"
+           "position more that it looks back at, against the row above.\n");
     return 0;
 }

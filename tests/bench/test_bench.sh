@@ -12,6 +12,15 @@ if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -o "$T/bench" tests/bench/ben
     same "figures that can be" 11 "$(awk '/ MB / { $0 = substr($0, 32); gsub(/ (%|MB)/, ""); n = 0
         for (i = 1; i <= NF; i++) n += $i + 0 > 0
         rows += n == 9 && NF == 9 } END { print rows + 0 }' "$T/table")"
+    # After the name of a row, as many figures above 0 as its table has; but ns/position may be anything.
+    same "documents together: rows of figures" 4 "$(grep -cE '^batch +[0-9]+ +[0-9.]*[1-9][0-9.]* +[0-9.]*[1-9][0-9.]*$' "$T/table")"
+    same "growth with the width: rows of figures" 4 "$(sed -n '/^width/,/^$/p' "$T/table" | awk '/^n_embd/ { n = 0
+        for (i = 2; i <= NF; i++) n += $i + 0 > 0
+        rows += n == 6 && NF == 7 } END { print rows + 0 }')"
+    same "growth with the block: rows of figures" 6 "$(sed -n '/^block:/,/^$/p' "$T/table" | awk '/^block [0-9]/ {
+        rows += $3 > 0 && $(NF - 1) > 0 && $NF > 0 && NF == 5 + (rows > 0) } END { print rows + 0 }')"
+    # By hand: 3 * (28 * 64 + 12 * 64 * 64 + 2 * 64 * (n + 1) / 2) multiply-adds a token, n = 1024 over n = 32.
+    same "the work of attention is counted" 2.20 "$(awk '/^block 1024/ { print $NF }' "$T/table")"
     same "the machine's peak and the start-up" 2 "$(grep -c "^This machine's peak: [0-9]\|^Start-up .*: [0-9]" "$T/table")"
 else
     not_ok "tests/bench/bench.c compiles" "success" "$(head -n 3 "$T/log")"

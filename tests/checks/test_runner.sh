@@ -47,6 +47,7 @@ test_file others/test_silent.sh <<'END'
 true
 END
 test_file some/test_engine.c <<'END'
+// takes long
 // also built with -DOTHER
 // also built with -DLONG only with ALL=1
 #include <stdio.h>
@@ -80,6 +81,8 @@ said "one of three, and how long" "1 of 3, "
 said "three of three" "3 of 3, "
 said "a test with a flag" "tests/some/test_engine.c with -DOTHER: 1 passed"
 said "all in all" "3 in "
+typed TESTS='good engine' JOBS=1
+same "what takes long starts first" 1 "$(grep -c '^1 of 3, .*/test_engine.c: 1 passed' "$T/said")"
 typed TESTS='good engine' ALL=1
 same "with ALL=1 they do more" "0 6 passed, 0 failed" "$status $last"
 typed TESTS='some !bad !syntax' JOBS=1

@@ -1,8 +1,9 @@
 /* The engine: each operation's value and derivative, the tape, fused against atomic and against plain loops, lanes, Adam.
  * The definitions that lines stand in for, linear() and the like, are those of microgpt.c.
  */
+// takes long
 // also built with -DAUTOGRAD_PLAIN
-// also built with -DAUTOGRAD_TILE=3 only with ALL=1
+// also built with -DAUTOGRAD_TILE=2 only with ALL=1
 #define MICROGPT_NO_MAIN
 #include "../../microgpt.c"
 #include "../test.h"

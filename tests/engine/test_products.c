@@ -3,8 +3,8 @@
  */
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=2
-// also built with -DAUTOGRAD_TILE=3
-// also built with -DAUTOGRAD_TILE=4
+// also built with -DAUTOGRAD_TILE=3 only with ALL=1
+// also built with -DAUTOGRAD_TILE=4 only with ALL=1
 #include "../../autograd.h"
 #include "../test.h"
 

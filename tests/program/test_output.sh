@@ -1,4 +1,5 @@
 # Standard output, to the byte: both recipes, options in all their forms, from anywhere, and after an installation.
+# takes long
 . tests/lib.sh
 R=tests/reference
 short='--steps 5 --samples 3'

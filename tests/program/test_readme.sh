@@ -1,5 +1,6 @@
 # What the READMEs show can be typed: their commands run as they are written there, print what is shown, and leave nothing
 # that git would call untracked. The first screen has what it should have, and links lead somewhere.
+# takes long
 . tests/lib.sh
 READMES="README.md tests/README.md data/README.md tests/debugger/README.md"
 
