@@ -16,24 +16,23 @@
 #include <string.h>
 
 // The names that the algorithm uses from further down.
-typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
 static void say(const char *format, ...);             // printf
-static bool finite_scores(Work *w, const double *scores, Error *error);
+static bool finite_scores(Work *w, const double *scores);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t likeliest(const double *p, size_t n);
-static bool read_documents(Work *w, Error *error);
-static bool read_checkpoint(Work *w, Error *error);
-static bool encode_all(Work *w, Error *error);
-static bool new_parameters(Work *w, Error *error);
-static bool begin_training(Work *w, Error *error);
-static bool after_step(Work *w, uint64_t step, double loss, Error *error);
-static bool end_training(Work *w, bool ok, Error *error);
-static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
+static bool read_documents(Work *w);
+static bool read_checkpoint(Work *w);
+static bool encode_all(Work *w);
+static bool new_parameters(Work *w);
+static bool begin_training(Work *w);
+static bool after_step(Work *w, uint64_t step, double loss);
+static bool end_training(Work *w, bool ok);
+static bool after_sample(Work *w, uint64_t i, size_t length);
 
 // The settings of a run. Their defaults, those of the Python program and
 // those of the lesson, are in recipes[], further down.
@@ -410,12 +409,12 @@ struct Work {
     struct Job *job;     // the command that it is a part of
 };
 
-static bool train(Work *w, Error *error)
+static bool train(Work *w)
 {
     uint64_t step = w->model.steps_done;
     for (; step < w->config->steps; step++) {
         double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w, step, loss, error)) return false;
+        if (!after_step(w, step, loss)) return false;
     }
     return true;
 }
@@ -426,7 +425,7 @@ static bool train(Work *w, Error *error)
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
 // One sample, which begins with the prompt, into model->tokens.
-static bool sample(Work *w, size_t *length, Error *error)
+static bool sample(Work *w, size_t *length)
 {
     Model *model = &w->model;
     Tape *tape = &model->tape;
@@ -439,7 +438,7 @@ static bool sample(Work *w, size_t *length, Error *error)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(w, scores, error)) return false;
+        if (!finite_scores(w, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
                    temperature <= 0 ? likeliest(probs, vocab_size) :
@@ -450,16 +449,14 @@ static bool sample(Work *w, size_t *length, Error *error)
     return true;
 }
 
-static bool infer(Work *w, Error *error)
+static bool infer(Work *w)
 {
     size_t n;
     tape_drop(&w->model.tape);
     new_cache(&w->model, w->model.block_size);
     tape_mark(&w->model.tape);         // tape_drop() then spares the cache
     for (uint64_t i = 0; i < w->config->samples; i++) {
-        if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
-            return false;
-        }
+        if (!sample(w, &n) || !after_sample(w, i, n)) return false;
     }
     return true;
 }
@@ -467,24 +464,22 @@ static bool infer(Work *w, Error *error)
 /* ------------------------------------------------------------------------
  * The story: the whole program, in the order of microgpt.py.
  */
-static bool microgpt(Work *w, Error *error)
+static bool microgpt(Work *w)
 {
-    if (!read_documents(w, error) || !read_checkpoint(w, error)) {
-        return false;
-    }
+    if (!read_documents(w) || !read_checkpoint(w)) return false;
     random_seed(w->rng, w->config->seed);
     shuffle(&w->docs, w->rng);
     if (!w->resumed) {
         find_characters(&w->tokenizer, &w->docs);
-        if (!new_parameters(w, error)) return false;
+        if (!new_parameters(w)) return false;
         init_parameters(&w->model, w->rng, w->config);
     }
-    if (!encode_all(w, error) || !begin_training(w, error)) return false;
+    if (!encode_all(w) || !begin_training(w)) return false;
     say("num docs: %zu\n", w->docs.n);
     say("vocab size: %zu\n", w->tokenizer.vocab_size);
     say("num params: %zu\n", w->model.num_params);
-    bool trained = train(w, error);
-    return end_training(w, trained, error) && infer(w, error);
+    bool trained = train(w);
+    return end_training(w, trained) && infer(w);
 }
 
 /* ==================================================================================================================
@@ -515,53 +510,67 @@ static bool microgpt(Work *w, Error *error)
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
+ * Errors and output. What went wrong is kept, as in errno, until main() says it: fail() and usage() fill it in and are
+ * false. The last word counts.
  */
-struct Error {
-    int status;
-    char text[8192];     // room for the longest file name and what is wrong with it
-};
-
 enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
+enum { LINE_ROOM = 8192 };         // for the longest file name and what is wrong with it
+
+static struct { int status; char text[LINE_ROOM]; } failure;
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
 #else
 #define PRINTF_LIKE(f, args)
 #endif
-static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
-#define fail(...) (set_error(__VA_ARGS__), false)
+static void set_failure(int status, const char *format, ...) PRINTF_LIKE(2, 3);
+static void note(const char *format, ...) PRINTF_LIKE(1, 2);
 static void say(const char *format, ...) PRINTF_LIKE(1, 2);
+#define fail_as(...) (set_failure(__VA_ARGS__), false)
+#define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
+#define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
-static void set_error(Error *error, int status, const char *format, ...)
+static void one_line(char text[LINE_ROOM], const char *format, va_list args)
 {
-    char *text = error->text, *whole = NULL;
-    va_list args, again;
-    va_start(args, format);
+    char *whole = NULL;
+    va_list again;
     va_copy(again, args);
-    error->status = status;
-    int n = vsnprintf(text, sizeof error->text, format, args);
-    if (n >= (int)sizeof error->text && (whole = malloc((size_t)n + 1))) {
-        size_t half = sizeof error->text / 2;
+    int n = vsnprintf(text, LINE_ROOM, format, args);
+    if (n >= LINE_ROOM && (whole = malloc((size_t)n + 1))) {
+        size_t half = LINE_ROOM / 2;
         vsnprintf(whole, (size_t)n + 1, format, again);
         snprintf(text + half - 5, half + 5, " ... %s", whole + (size_t)n + 1 - half);
         free(whole);
     }
     va_end(again);
-    va_end(args);
     for (unsigned char *c = (unsigned char *)text; *c; c++) {      // what a terminal would obey: also U+0080 to U+009F
         if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?';
         *c = *c < ' ' || *c == 0x7f ? '?' : *c;
     }
 }
 
-static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
+static void set_failure(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    failure.status = status;
+    one_line(failure.text, format, args);
+    va_end(args);
+}
 
-// A word beside the result, on standard error. --quiet silences it.
-static Error remark;
-#define note(o, ...) \
-    ((o)->quiet ? 0 : (set_error(&remark, DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", remark.text)))
+// A word beside the result, on standard error.
+static void note(const char *format, ...)
+{
+    static char text[LINE_ROOM];
+    va_list args;
+    va_start(args, format);
+    one_line(text, format, args);
+    va_end(args);
+    fprintf(stderr, "microgpt: note: %s\n", text);
+}
+
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
@@ -641,17 +650,17 @@ static void say(const char *format, ...)
 // Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
 static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
 
-static bool said(Error *error)
+static bool said(void)
 {
     int reason = standard_output.error;
-    if (interrupted) return fail(error, INTERRUPTED, "interrupted");
-    if (reason == EPIPE && ends_with_pipe) return fail(error, PIPE_CLOSED, "%s", "");
-    return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
+    if (interrupted) return fail_as(INTERRUPTED, "interrupted");
+    if (reason == EPIPE && ends_with_pipe) return fail_as(PIPE_CLOSED, "%s", "");
+    return !reason || fail("standard output: %s", strerror(reason));
 }
 
-static bool no_memory(Error *error)
+static bool no_memory(void)
 {
-    return fail(error, FAILED, "not enough memory");
+    return fail("not enough memory");
 }
 
 static bool all_finite(const double *a, size_t n)
@@ -879,7 +888,7 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
 }
 
 // All bytes of an open file, into memory of the caller's.
-static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, const char *name)
+static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
     size_t room = 0;
     *bytes = NULL;
@@ -887,26 +896,26 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, c
     while (*n == room) {
         room = room ? 2 * room : 1 << 16;
         unsigned char *more = realloc(*bytes, room);
-        if (!more) return no_memory(error);
+        if (!more) return no_memory();
         *bytes = more;
         ssize_t got = read_up_to(file, *bytes + *n, room - *n);
-        if (got < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        if (got < 0) return fail("%s: %s", name, strerror(errno));
         *n += (size_t)got;
     }
     return true;
 }
 
 // The documents in the text s. Their tokens are still code points.
-static bool split_documents(const unsigned char *s, size_t n, Documents *all, Error *error, const char *name)
+static bool split_documents(const unsigned char *s, size_t n, Documents *all, const char *name)
 {
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
     if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
-        return no_memory(error);
+        return no_memory();
     }
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
-    if (!all->text || !all->docs) return no_memory(error);
+    if (!all->text || !all->docs) return no_memory();
     uint32_t *start = all->text, *end = start;         // the document being read
     size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
@@ -916,7 +925,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
             code = '\n';
         }
         if (code <= 0) {
-            return fail(error, FAILED, "%s:%zu: %s", name, line,
+            return fail("%s:%zu: %s", name, line,
                         code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
@@ -935,9 +944,9 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
     }
     all->n_text = (size_t)(end - all->text);
     if (all->n == 0) {
-        return fail(error, FAILED, "%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
+        return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     }
-    return all->n < UINT32_MAX || fail(error, FAILED, "%s: too many documents: %zu", name, all->n);
+    return all->n < UINT32_MAX || fail("%s: too many documents: %zu", name, all->n);
 }
 
 // The folder of the running program, with a slash, or an empty string.
@@ -980,7 +989,7 @@ static const char *data_name(const Options *o)
 
 static struct stat data_file;                      // where the documents came from
 
-static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
+static bool load_documents(const Options *o, const char *argv0, Documents *all)
 {
     char name[4200];
     int file = -1;
@@ -991,13 +1000,12 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all, 
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     }
     if (file < 0) {
-        return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
-                    o->data ? "" : "; to use other documents: --data FILE");
+        return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = (fstat(file, &data_file) == 0 || fail(error, FAILED, "%s: %s", name, strerror(errno))) &&
-              read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
+    bool ok = (fstat(file, &data_file) == 0 || fail("%s: %s", name, strerror(errno))) &&
+              read_all(file, &bytes, &n, name) && split_documents(bytes, n, all, name);
     free(bytes);
     if (file != STDIN_FILENO) close(file);
     return ok;
@@ -1041,7 +1049,7 @@ static bool fits_memory(double bytes)
 }
 
 // Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
-static bool too_large(const Model *model, double bytes, double cache, double step, Error *error)
+static bool too_large(const Model *model, double bytes, double cache, double step)
 {
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
     const struct { double bytes; const char *what; } parts[] = {
@@ -1054,8 +1062,8 @@ static bool too_large(const Model *model, double bytes, double cache, double ste
     for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
         most = parts[i].bytes > parts[most].bytes ? i : most;
     }
-    return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
-                min_parameters(model), bytes / 1e9, parts[most].what);
+    return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
+                bytes / 1e9, parts[most].what);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -1102,10 +1110,10 @@ static PositionCost count_loss(Model *model)
 
 // Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
 // `longest` characters.
-static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
+static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
 {
     double min = 4 * sizeof(double) * min_parameters(model);
-    if (!fits_memory(min)) return too_large(model, min, 0, 0, error);
+    if (!fits_memory(min)) return too_large(model, min, 0, 0);
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
@@ -1115,7 +1123,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     model->tokens = calloc(block_size + 1, sizeof *model->tokens);
     if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
         !tape_init(tape, 0, 0, 0)) {
-        return no_memory(error);
+        return no_memory();
     }
     place_parameters(model, atomic);
     PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
@@ -1131,23 +1139,23 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
-        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables, error);
+        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables);
     }
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
     if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
-        return no_memory(error);
+        return no_memory();
     }
     place_parameters(model, atomic);
     return true;
 }
 
 // Memory for the characters of a tokenizer, of which there are none yet.
-static bool new_tokenizer(Tokenizer *tokenizer, Error *error)
+static bool new_tokenizer(Tokenizer *tokenizer)
 {
     *tokenizer = (Tokenizer){.uchars = calloc(N_CODES, sizeof *tokenizer->uchars),
                              .token_of = calloc(N_CODES, sizeof *tokenizer->token_of)};
-    return (tokenizer->uchars && tokenizer->token_of) || no_memory(error);
+    return (tokenizer->uchars && tokenizer->token_of) || no_memory();
 }
 
 static void free_tokenizer(Tokenizer *tokenizer)
@@ -1280,7 +1288,7 @@ static int find_name(const char *names, const char *value)
 }
 
 // Checks an option's value, and sets its field.
-static bool set_option(Options *o, const Option *option, const char *value, Error *error)
+static bool set_option(Options *o, const Option *option, const char *value)
 {
     char *field = (char *)o + option->offset, *end = NULL;
     errno = 0;
@@ -1293,22 +1301,20 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
         return true;
     case NAME: {
         int i = find_name(option->argument, value);
-        if (i < 0) {
-            return fail(error, USAGE, "--%s %s: not one of %s", option->name, value, option->argument);
-        }
+        if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
         *(int *)field = i;
         return true;
     }
     case NUMBER: {
         bool negative = *value == '-';
         const char *digits = value + negative;
-        unsigned long long n = strtoull(digits, &end, 10);
+        uint64_t n = strtoull(digits, &end, 10);
         if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
-            return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
+            return usage("--%s %s: not a whole number", option->name, value);
         }
-        unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
+        uint64_t max = option->max < MAX_WORD ? (uint64_t)option->max : UINT64_MAX;
         if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
-            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
+            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, option->min, max);
         }
         *(uint64_t *)field = n;
         return true;
@@ -1316,11 +1322,10 @@ static bool set_option(Options *o, const Option *option, const char *value, Erro
     case REAL: {
         double x = strtod(value, &end);
         if (*value == '\0' || *end || strspn(value, "+-.0123456789eE") != strlen(value)) {
-            return fail(error, USAGE, "--%s %s: not a number", option->name, value);
+            return usage("--%s %s: not a number", option->name, value);
         }
         if (!isfinite(x) || x < option->min || x > option->max) {
-            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->min,
-                        option->max);
+            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, option->min, option->max);
         }
         *(double *)field = x;
         return true;
@@ -1335,7 +1340,7 @@ static void option_text(const Option *option, const Options *o, char *text, size
     const char *field = (const char *)o + option->offset;
     text[0] = '\0';
     if (option->kind == NUMBER) {
-        snprintf(text, room, "%llu", (unsigned long long)*(const uint64_t *)field);
+        snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
     } else if (option->kind == REAL) {
         double x = *(const double *)field;
         int digits = 1;
@@ -1647,14 +1652,14 @@ static const char *find_metadata(const Header *header, const char *key)
 
 // Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
 // one after the other. The tensors are put in the order of their names.
-static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
+static bool check_tensors(Header *header, uint64_t *data_size)
 {
     static const struct { const char *name; uint64_t width; } dtypes[] = {
         {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2},
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
-    if (header->n_tensors == 0) return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    if (header->n_tensors == 0) return fail("%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
@@ -1662,23 +1667,21 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
             t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
         }
         if (!t->width) {
-            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, t->name,
-                        t->dtype);
+            return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         }
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
             if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
-                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, t->name);
+                return fail("%s: tensor %s: its shape is too large", header->path, t->name);
             }
             bytes *= t->shape[k];
         }
         t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
-            return fail(error, FAILED, "%s: tensor %s: its offsets do not fit its shape", header->path,
-                        t->name);
+            return fail("%s: tensor %s: its offsets do not fit its shape", header->path, t->name);
         }
         if (t->begin != *data_size) {
-            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, t->name,
+            return fail("%s: tensor %s: %s before its data", header->path, t->name,
                         t->begin > *data_size ? "a gap" : "an overlap");
         }
         *data_size = t->end;
@@ -1686,37 +1689,37 @@ static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
     for (size_t i = 1; i < header->n_tensors; i++) {
         if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
-            return fail(error, FAILED, "%s: two tensors named %s", header->path, header->tensors[i].name);
+            return fail("%s: two tensors named %s", header->path, header->tensors[i].name);
         }
     }
     return true;
 }
 
 // The header, read and checked as far as it can be without knowing what the model should look like.
-static bool read_header(int file, Header *header, uint64_t *data_size, Error *error)
+static bool read_header(int file, Header *header, uint64_t *data_size)
 {
     unsigned char length_bytes[8] = {0};
     struct stat info;
     uint64_t length = 0, size = UINT64_MAX;
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) size = (uint64_t)info.st_size;
     ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
+    if (got < 0) return fail("%s: %s", header->path, strerror(errno));
     for (size_t i = 8; i-- > 0;) length = length << 8 | length_bytes[i];
     if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail(error, FAILED, "%s: not a model file: %s", header->path,
+        return fail("%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
     header->bytes = calloc((size_t)length, 1);
-    if (!header->bytes) return no_memory(error);
+    if (!header->bytes) return no_memory();
     got = read_up_to(file, header->bytes, (size_t)length);
     if (got != (ssize_t)length) {
-        return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
+        return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
     }
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
     if (json.expected) {
-        return json.expected == NO_MEMORY ? no_memory(error)
-                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
+        return json.expected == NO_MEMORY ? no_memory()
+                                          : fail("%s: header, byte %zu: expected %s", header->path,
                                                  (size_t)(json.wrong - header->bytes), json.expected);
     }
     if (header->n_metadata) {
@@ -1724,23 +1727,22 @@ static bool read_header(int file, Header *header, uint64_t *data_size, Error *er
     }
     for (size_t i = 1; i < header->n_metadata; i++) {
         if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
-                        header->metadata[i].key);
+            return fail("%s: metadata: %s is there twice", header->path, header->metadata[i].key);
         }
     }
-    if (!check_tensors(header, data_size, error)) return false;
+    if (!check_tensors(header, data_size)) return false;
     if (size != UINT64_MAX && size - 8 - length != *data_size) {
-        return fail(error, FAILED, "%s: %llu bytes of data, but the header describes %llu", header->path,
-                    (unsigned long long)(size - 8 - length), (unsigned long long)*data_size);
+        return fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path,
+                    size - 8 - length, *data_size);
     }
     return true;
 }
 
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
-static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
+static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer)
 {
     size_t n = strlen(vocab), used = 0;
-    if (!new_tokenizer(tokenizer, error)) return false;
+    if (!new_tokenizer(tokenizer)) return false;
     for (size_t i = 0; i < n; i += used) {
         uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
         if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
@@ -1751,7 +1753,7 @@ static bool read_vocab(const Header *header, const char *vocab, Tokenizer *token
         tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    return n > 0 || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
+    return n > 0 || fail("%s: metadata: vocab is not a row of different characters", header->path);
 }
 
 // An option's key in the metadata: n_embd, train.init_std.
@@ -1769,54 +1771,53 @@ static void note_missing(Checkpoint *checkpoint, const char *what)
 }
 
 // The configuration of the model, and what is stored of the run.
-static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer, Error *error)
+static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer)
 {
     Options *o = &checkpoint->options;
     *o = recipes[RECIPE_MICROGPT];
     const char *format = find_metadata(header, "format"), *vocab = find_metadata(header, "vocab");
     if (!format || strcmp(format, "microgpt") != 0) {
-        return fail(error, FAILED, "%s: not a model of this program: metadata: format is not microgpt", header->path);
+        return fail("%s: not a model of this program: metadata: format is not microgpt", header->path);
     }
     for (size_t i = 0; i < N_OPTIONS; i++) {
         char key[64];
         metadata_key(&options[i], key, sizeof key);
         const char *value = options[i].stored ? find_metadata(header, key) : NULL;
         if (options[i].stored == OF_MODEL && !value) {
-            return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
+            return fail("%s: metadata: %s is missing", header->path, key);
         }
         if (options[i].stored && options[i].stored != OF_RUN_LATER && !value) {
             note_missing(checkpoint, key);
         }
-        if (value && !set_option(o, &options[i], value, error)) {
-            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, value);
+        if (value && !set_option(o, &options[i], value)) {
+            return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
     if (o->config.n_embd % o->config.n_head) {
-        return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
+        return fail("%s: metadata: n_embd is not a multiple of n_head", header->path);
     }
-    if (!vocab) return fail(error, FAILED, "%s: metadata: vocab is missing", header->path);
-    return read_vocab(header, vocab, tokenizer, error);
+    if (!vocab) return fail("%s: metadata: vocab is missing", header->path);
+    return read_vocab(header, vocab, tokenizer);
 }
 
 // Says where a tensor's numbers go. Without it, or in another shape, there is no model; but what only a resume needs
 // may be missing.
-static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to,
-                         Checkpoint *checkpoint, Error *error)
+static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to, Checkpoint *checkpoint)
 {
     char name[64];
     snprintf(name, sizeof name, "%s%s", prefix, w->name);
     Tensor *t = find_tensor(header, name);
     if (!t) {
         note_missing(checkpoint, name);
-        return strncmp(name, "train.", 6) == 0 || fail(error, FAILED, "%s: tensor %s is missing", header->path, name);
+        return strncmp(name, "train.", 6) == 0 || fail("%s: tensor %s is missing", header->path, name);
     }
     bool fits = w->cols ? t->n_dims == 2 && t->shape[0] == w->rows && t->shape[1] == w->cols
                         : t->n_dims == 1 && t->shape[0] == w->rows;
     if (!fits) {
-        return fail(error, FAILED, "%s: tensor %s: its shape does not fit the configuration", header->path, name);
+        return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
     }
     if (strcmp(t->dtype, "F64") != 0 && strcmp(t->dtype, "F32") != 0) {
-        return fail(error, FAILED, "%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
+        return fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
     }
     t->to = to;
     return true;
@@ -1850,7 +1851,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 }
 
 // The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
-static bool read_data(int file, Header *header, Error *error)
+static bool read_data(int file, Header *header)
 {
     static unsigned char bytes[1 << 14];
     char checksum[32];
@@ -1860,22 +1861,19 @@ static bool read_data(int file, Header *header, Error *error)
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
-            return fail(error, FAILED, "%s: tensor %s: the model has none of this name", header->path,
-                        t->name);
+            return fail("%s: tensor %s: the model has none of this name", header->path, t->name);
         }
         for (uint64_t done = 0; done < t->n;) {
             uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
             ssize_t size = (ssize_t)(n * t->width), got = read_up_to(file, bytes, (size_t)size);
             if (got != size) {
-                return fail(error, FAILED, "%s: %s", header->path,
-                            got < 0 ? strerror(errno) : "it ends within the data");
+                return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the data");
             }
             hash = hash_bytes(hash, bytes, (size_t)size);
             for (uint64_t k = 0; t->to && k < n; k++, done++) {
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
-                    return fail(error, FAILED, "%s: tensor %s: number %llu is not finite", header->path,
-                                t->name, (unsigned long long)done + 1);
+                    return fail("%s: tensor %s: number %" PRIu64 " is not finite", header->path, t->name, done + 1);
                 }
             }
             done += t->to ? 0 : n;
@@ -1883,12 +1881,11 @@ static bool read_data(int file, Header *header, Error *error)
     }
     snprintf(checksum, sizeof checksum, CHECKSUM, hash);
     if (expected && strcmp(expected, checksum) != 0) {
-        return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
-                    "remove checksum from the metadata", header->path);
+        return fail("%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, remove "
+                    "checksum from the metadata", header->path);
     }
     ssize_t more = read_up_to(file, bytes, 1);
-    return more == 0 || fail(error, FAILED, "%s: %s", header->path,
-                             more < 0 ? strerror(errno) : "it goes on after the data");
+    return more == 0 || fail("%s: %s", header->path, more < 0 ? strerror(errno) : "it goes on after the data");
 }
 
 // The random generator, to and from the numbers of train.random.
@@ -1927,19 +1924,19 @@ static Model sized_model(const Config *config, size_t vocab_size)
 
 // The model, its tokenizer and what else is stored, from an open file.
 static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
-                       Checkpoint *checkpoint, Error *error)
+                       Checkpoint *checkpoint)
 {
     uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size, error) || !read_metadata(header, checkpoint, tokenizer, error)) {
+    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, tokenizer)) {
         return false;
     }
     // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
     *model = sized_model(&o->config, tokenizer->vocab_size);
     if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
-        return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
+        return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
-    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
+    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC)) {
         return false;
     }
     model->steps_done = o->step;
@@ -1947,34 +1944,33 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     double numbers[N_RANDOM] = {0};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
-    if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) return false;
+    if (!place_tensor(header, "", &train_random, numbers, checkpoint)) return false;
     bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
         ptrdiff_t at = w->data - model->params;
-        if (!place_tensor(header, "", w, w->data, checkpoint, error) ||
-            !place_tensor(header, "train.m.", w, model->m + at, checkpoint, error) ||
-            !place_tensor(header, "train.v.", w, model->v + at, checkpoint, error)) {
+        if (!place_tensor(header, "", w, w->data, checkpoint) ||
+            !place_tensor(header, "train.m.", w, model->m + at, checkpoint) ||
+            !place_tensor(header, "train.v.", w, model->v + at, checkpoint)) {
             return false;
         }
     }
-    if (!read_data(file, header, error)) return false;
+    if (!read_data(file, header)) return false;
     checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
     if (exact && !checkpoint->has_random) {
-        return fail(error, FAILED, "%s: tensor train.random: not the state of the random generator", header->path);
+        return fail("%s: tensor train.random: not the state of the random generator", header->path);
     }
     if (random && !exact) note_missing(checkpoint, "train.random in F64");
     return true;
 }
 
 // Loads a model file, for work on documents of up to `longest` characters. The caller frees model and tokenizer.
-static bool load_model(const char *path, size_t longest, Model *model, Tokenizer *tokenizer, Checkpoint *checkpoint,
-                       Error *error)
+static bool load_model(const char *path, size_t longest, Model *model, Tokenizer *tokenizer, Checkpoint *checkpoint)
 {
     Header header = {.path = path};
     int file = open_file(path, O_RDONLY);
-    bool ok = file >= 0 ? read_model(file, &header, longest, model, tokenizer, checkpoint, error)
-                        : fail(error, FAILED, "%s: %s", path, strerror(errno));
+    bool ok = file >= 0 ? read_model(file, &header, longest, model, tokenizer, checkpoint)
+                        : fail("%s: %s", path, strerror(errno));
     free(header.bytes);
     free(header.tensors);
     free(header.metadata);
@@ -1983,7 +1979,7 @@ static bool load_model(const char *path, size_t longest, Model *model, Tokenizer
 }
 
 // The first n documents become tokens.
-static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
+static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
         Document *doc = &all->docs[i];
@@ -1992,8 +1988,8 @@ static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, c
             char bytes[4];
             uint32_t unknown = doc->tokens[done];
             int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
-                        length, bytes, length ? ", " : "", (unsigned)unknown);
+            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line, length, bytes,
+                        length ? ", " : "", (unsigned)unknown);
         }
     }
     return true;
@@ -2089,7 +2085,7 @@ static void take_mode(const Target *target, int fd)
 }
 
 // Finds out, before any work is done, whether a model can be written under this name. Touches nothing that is there.
-static bool find_target(Target *target, const char *name, Error *error)
+static bool find_target(Target *target, const char *name)
 {
     struct stat info;
     target->name = name;
@@ -2097,19 +2093,19 @@ static bool find_target(Target *target, const char *name, Error *error)
     target->path = *name ? realpath(name, NULL) : NULL;
     if (target->path) {
         if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
-            return fail(error, FAILED, "%s: %s", name, strerror(errno));
+            return fail("%s: %s", name, strerror(errno));
         }
-        if (!S_ISREG(info.st_mode)) return fail(error, FAILED, "%s: not a regular file", name);
+        if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        return fail("%s: %s", name, strerror(errno));
     } else if (lstat(name, &info) == 0) {
-        return fail(error, FAILED, "%s: a link that leads nowhere", name);
+        return fail("%s: a link that leads nowhere", name);
     } else {
         target->path = strdup(name);
     }
     target->folder = target->path ? strdup(target->path) : NULL;
     target->part = target->path ? malloc(strlen(target->path) + 64) : NULL;
-    if (!target->folder || !target->part) return no_memory(error);
+    if (!target->folder || !target->part) return no_memory();
     char *slash = strrchr(target->folder, '/');
     if (!slash) {
         strcpy(target->folder, ".");               // of at least one character, as the name of a file is
@@ -2117,7 +2113,7 @@ static bool find_target(Target *target, const char *name, Error *error)
         slash[slash == target->folder] = '\0';
     }
     target->reserve = open_part(target);
-    if (target->reserve < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    if (target->reserve < 0) return fail("%s: %s", name, strerror(errno));
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
@@ -2142,13 +2138,13 @@ static void write_string(FILE *out, const uint32_t *codes, size_t n)
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
 // Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
 static char *new_header(const Target *target, const Options *options_of_run, uint64_t step, const Model *model,
-                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
+                        const Tokenizer *tokenizer, uint64_t hash, size_t *length)
 {
     Options snapshot = *options_of_run, *o = &snapshot;
     char *header = NULL;
     FILE *out = open_memstream(&header, length);
     if (!out) {
-        no_memory(error);
+        no_memory();
         return NULL;
     }
     o->step = step;
@@ -2182,7 +2178,7 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
     ok = fclose(out) == 0 && ok;
     if (ok && *length <= MAX_HEADER) return header;
     free(header);
-    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
+    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
     return NULL;
 }
 
@@ -2201,7 +2197,7 @@ static void encode_number(double x, unsigned char bytes[8])
 // Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
 // where it is.
 static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
-                       const Random *random, Error *error)
+                       const Random *random)
 {
     static Output out;
     unsigned char bytes[8];
@@ -2214,7 +2210,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     uint64_t hash = FNV_START;
     for (size_t p = 0; p < 4; p++) {
         if (!all_finite(parts[p].a, parts[p].n)) {
-            return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
+            return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
         for (size_t i = 0; i < parts[p].n; i++) {
             encode_number(parts[p].a[i], bytes);
@@ -2222,7 +2218,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
         }
     }
     size_t length = 0;
-    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length, error);
+    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length);
     if (!header) return false;
     if (target->reserve >= 0) {
         close(target->reserve);
@@ -2264,8 +2260,8 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
         hold_signals(false);
     }
-    return renamed || fail(error, FAILED, ok ? "%s: not saved under this name: %s; the model is in %s"
-                           : "%s: not saved: %s", target->name, strerror(out.error), target->part);
+    return renamed || fail(ok ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
+                           target->name, strerror(out.error), target->part);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2362,13 +2358,13 @@ static void add_to_curve(Run *run, uint64_t step, double loss)
 // Seconds as people read them.
 static void time_text(double s, char *text, size_t room)
 {
-    unsigned long long t = s < 1e9 ? (unsigned long long)(s + 0.5) : 1000000000;
+    unsigned t = s < 1e9 ? (unsigned)(s + 0.5) : 1000000000;
     if (t < 3600) {
-        snprintf(text, room, "%llu:%02llu", t / 60, t % 60);
+        snprintf(text, room, "%u:%02u", t / 60, t % 60);
     } else if (t < 100 * 3600) {
-        snprintf(text, room, "%llu:%02llu:%02llu", t / 3600, t / 60 % 60, t % 60);
+        snprintf(text, room, "%u:%02u:%02u", t / 3600, t / 60 % 60, t % 60);
     } else {
-        snprintf(text, room, "%llu days", t / 86400);
+        snprintf(text, room, "%u days", t / 86400);
     }
 }
 
@@ -2381,7 +2377,7 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     double rate = (double)(done - run->first) / (now - run->began);
     char parts[4][64], left[32];
     time_text((double)(o->config.steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->config.steps);
+    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, o->config.steps);
     snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
@@ -2459,9 +2455,9 @@ static void draw_curve(const Run *run, double took)
         before = level;
     }
     char title[96], last_part[48] = "";
-    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
-    if (now < all) snprintf(last_part, sizeof last_part, "the last %llu ", now);
-    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
+    uint64_t all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
+    snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
@@ -2480,8 +2476,8 @@ static void draw_curve(const Run *run, double took)
         fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
+    snprintf(first, sizeof first, "%" PRIu64, run->from + 1);
+    snprintf(last, sizeof last, "%" PRIu64, run->o->config.steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
@@ -2490,7 +2486,7 @@ static void draw_curve(const Run *run, double took)
 
 // The log of a resumed run goes on after the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
-static bool open_log(Run *run, Error *error)
+static bool open_log(Run *run)
 {
     struct stat info, out;
     static Output log;
@@ -2503,7 +2499,7 @@ static bool open_log(Run *run, Error *error)
     }
     bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
     log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (log.file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    if (log.file < 0) return fail("%s: %s", name, strerror(errno));
     run->log = &log;
     if (!old) {
         put(&log, LOG_HEADING);
@@ -2511,9 +2507,9 @@ static bool open_log(Run *run, Error *error)
     }
     unsigned char *text = NULL;
     size_t n = 0, end = strlen(LOG_HEADING);
-    bool ok = read_all(log.file, &text, &n, error, name);
+    bool ok = read_all(log.file, &text, &n, name);
     if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
-        ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
+        ok = fail("%s: not a log that can be continued: it does not begin with step,loss,lr", name);
     }
     while (ok && end < n) {
         unsigned char *line = text + end, *newline = memchr(line, '\n', n - end);
@@ -2531,7 +2527,7 @@ static bool open_log(Run *run, Error *error)
     }
     free(text);
     if (ok && (ftruncate(log.file, (off_t)end) < 0 || lseek(log.file, (off_t)end, SEEK_SET) < 0)) {
-        ok = fail(error, FAILED, "%s: %s", name, strerror(errno));
+        ok = fail("%s: %s", name, strerror(errno));
     }
     return ok;
 }
@@ -2550,49 +2546,49 @@ static void look_at_clock(Run *run, uint64_t done)
 }
 
 // If the run is to be saved, saves it. The log does not lag the model file, unless it takes no more.
-static bool save_run(Run *run, Error *error)
+static bool save_run(Run *run)
 {
     if (run->log) flush(run->log);
-    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
-static bool stopped(const Run *run, Error *error)
+static bool stopped(const Run *run)
 {
     const Options *o = run->o;
     hold_signals(true);                            // nothing is left to lose but this message
-    if (!interrupted && standard_output.error && !o->save) return said(error);
+    if (!interrupted && standard_output.error && !o->save) return said();
     const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
     bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
-    return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
-                "%s%s%s%sinterrupted after step %llu of %llu; %s%s", !failed ? "" : failed == run->log ? o->log
-                : "standard output", failed ? ": " : "", failed ? strerror(failed->error) : "", failed ? "; " : "",
-                (unsigned long long)run->model->steps_done, (unsigned long long)o->config.steps,
-                o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
+    return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
+                   "%s%s%s%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s",
+                   !failed ? "" : failed == run->log ? o->log : "standard output", failed ? ": " : "",
+                   failed ? strerror(failed->error) : "", failed ? "; " : "", run->model->steps_done, o->config.steps,
+                   o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
 }
 
-static bool note_step(Run *run, uint64_t step, double loss, Error *error)
+static bool note_step(Run *run, uint64_t step, double loss)
 {
     const Options *o = run->o;
     uint64_t done = step + 1;
     if (!isfinite(loss)) {
-        return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
-                    (unsigned long long)done, isnan(loss) ? "not a number" : "infinite");
+        return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
+                    isnan(loss) ? "not a number" : "infinite");
     }
     if (run->lines) {
-        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
+        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, o->config.steps, loss,
             o->recipe == RECIPE_LESSON ? '\n' : '\r');
     }
     if (run->log == &standard_output && step == run->first) say(LOG_HEADING);
     if (run->log) {
-        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
+        put(run->log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(&o->config, step));
     }
     if (run->bar) add_to_curve(run, step, loss);
     if (run->bar || run->log) look_at_clock(run, done);
     if (interrupted || standard_output.error || (run->log && run->log->error)) {
-        return save_run(run, error) && stopped(run, error);
+        return save_run(run) && stopped(run);
     }
-    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
+    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run);
 }
 
 static bool is_file(const char *name, const struct stat *file)
@@ -2617,49 +2613,43 @@ static const char *two_things(const Options *o)
 }
 
 // Whether the model can be saved, as far as that can be known.
-static bool find_room(Run *run, Error *error)
+static bool find_room(Run *run)
 {
     size_t length;
     char *header = NULL;
-    bool ok = find_target(&run->target, run->o->save, error) &&
-              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length,
-                                   error));
+    bool ok = find_target(&run->target, run->o->save) &&
+              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length));
     free(header);
     return ok;
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
-static bool begin_run(Run *run, Error *error)
+static bool begin_run(Run *run)
 {
     const Options *o = run->o;
     const char *twice = two_things(o);
     set_up_progress(run);
-    if (!twice && ((o->save && !find_room(run, error)) || (o->log && !open_log(run, error)))) {
-        return false;
-    }
+    if (!twice && ((o->save && !find_room(run)) || (o->log && !open_log(run)))) return false;
     if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
         unlink(run->target.path);
         twice = o->save;
     }
     running = 1;
-    return !twice || fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume",
-                          twice);
+    return !twice || usage("%s: it cannot be two things at once: --data, --save, --log and --resume", twice);
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
-static bool end_run(Run *run, bool ok, Error *error)
+static bool end_run(Run *run, bool ok)
 {
     if (run->bar) fputs("\r\033[J", stderr);
     double took = seconds() - run->began;
-    ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
+    ok = ok && save_run(run) && (!interrupted || stopped(run));
     if (run->log) {
         flush(run->log);
         if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
             run->log->error = errno;
         }
-        if (ok && run->log->error) {
-            ok = fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log->error));
-        }
+        if (ok && run->log->error) ok = fail("%s: %s", run->o->log, strerror(run->log->error));
     }
     if (run->bar && ok) draw_curve(run, took);
     if (run->bar && ok && run->last_n > 0) {
@@ -3014,53 +3004,53 @@ typedef struct {
 
 static const char page_mark[] = "THE MODEL";
 
-static bool read_page(Page *page, const char *argv0, Error *error)
+static bool read_page(Page *page, const char *argv0)
 {
     char name[4200];
     int file = open_shipped(argv0, "page.html", name, sizeof name);
-    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    bool ok = read_all(file, &page->text, &page->n, error, name);
+    if (file < 0) return fail("%s: %s", name, strerror(errno));
+    bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
     size_t length = sizeof page_mark - 1;
     while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
         page->place++;
     }
-    return ok && (page->place + length <= page->n || fail(error, FAILED, "%s: no place for the model in it", name));
+    return ok && (page->place + length <= page->n || fail("%s: no place for the model in it", name));
 }
 
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
-static bool parse_losses(Page *page, const char *text, size_t n, const char *name, Error *error)
+static bool parse_losses(Page *page, const char *text, size_t n, const char *name)
 {
     static const char heading[] = "step,loss,lr\n";
     size_t at = sizeof heading - 1;
     if (n < at || memcmp(text, heading, at) != 0) {
-        return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
+        return fail("%s: not a log of a run: it does not begin with step,loss,lr", name);
     }
     page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
-    if (!page->losses) return no_memory(error);
+    if (!page->losses) return no_memory();
     for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
         char *end;
         uint64_t step = strtoull(text + at, &end, 10);
         double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
         page->first = page->n_losses ? page->first : step;
         if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
-            return fail(error, FAILED, "%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+            return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
         }
         page->losses[page->n_losses++] = loss;
     }
-    return page->n_losses || fail(error, FAILED, "%s: not a log of a run: no step in it", name);
+    return page->n_losses || fail("%s: not a log of a run: no step in it", name);
 }
 
-static bool read_losses(Page *page, const char *name, Error *error)
+static bool read_losses(Page *page, const char *name)
 {
     unsigned char *text = NULL;
     size_t n = 0;
     int file = open_file(name, O_RDONLY);
-    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    bool ok = read_all(file, &text, &n, error, name);
+    if (file < 0) return fail("%s: %s", name, strerror(errno));
+    bool ok = read_all(file, &text, &n, name);
     if (ok) {
         text[n] = '\0';                                      // there is room: read_all() has found the end
-        ok = parse_losses(page, (char *)text, n, name, error);
+        ok = parse_losses(page, (char *)text, n, name);
     }
     free(text);
     close(file);
@@ -3201,32 +3191,28 @@ static void free_job(Job *job)
 
 // The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
 // token before them they must fit the block.
-static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
-                      Document *doc, Error *error)
+static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size, Document *doc)
 {
     size_t n = strlen(text), used = 0;
     *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
-    if (!doc->tokens) return no_memory(error);
+    if (!doc->tokens) return no_memory();
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) return fail(error, USAGE, "%s: not valid UTF-8", what);
+        if (code < 0) return usage("%s: not valid UTF-8", what);
         doc->tokens[doc->length] = (uint32_t)code;
         if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
-            return fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
-                        text + i);
+            return usage("%s %s: the model does not know the character %.*s", what, text, (int)used, text + i);
         }
         doc->length++;
     }
     return doc->length < block_size ||
-           fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
-                block_size - 1);
+           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, block_size - 1);
 }
 
-static bool read_prompt(Job *job, Error *error)
+static bool read_prompt(Job *job)
 {
     Work *w = &job->work;
-    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt,
-                     error);
+    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt);
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
@@ -3262,24 +3248,24 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
 }
 
 // The first n documents are known, and there is room for more texts.
-static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
+static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars)
 {
     double texts = (double)n + more;
-    if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory(error);
+    if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
         const Document *doc = &job->work.docs.docs[i];
         is_known(job, doc->tokens, doc->length, uchars, true);
     }
-    return job->known || no_memory(error);
+    return job->known || no_memory();
 }
 
 // The options of a resumed run: those that the file stores, except where another value is given and may be.
-static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *error)
+static bool resume_options(Options *o, const Checkpoint *checkpoint)
 {
     if (checkpoint->missing[0]) {
-        return fail(error, FAILED, "%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
+        return fail("%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
     }
     for (size_t i = 0; i < N_OPTIONS; i++) {
         char ours[64], theirs[64];
@@ -3287,25 +3273,25 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *erro
         option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
         bool given = o->given >> i & 1;
         if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
-            return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
+            return usage("--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
         }
         if (!given && options[i].stored) {
-            set_option(o, &options[i], theirs, error);           // which was checked when the file was read
+            set_option(o, &options[i], theirs);           // which was checked when the file was read
         }
     }
-    return o->config.steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
-                                       (unsigned long long)o->config.steps, o->resume, (unsigned long long)o->step);
+    return o->config.steps >= o->step ||
+           usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
 }
 
 /* What the story asks for: from the command line, and from the files that it names. */
 
-static bool read_documents(Work *w, Error *error)
+static bool read_documents(Work *w)
 {
-    return load_documents(&w->job->o, w->job->argv0, &w->docs, error);
+    return load_documents(&w->job->o, w->job->argv0, &w->docs);
 }
 
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
-static bool read_checkpoint(Work *w, Error *error)
+static bool read_checkpoint(Work *w)
 {
     Job *job = w->job;
     Options *o = &job->o;
@@ -3313,28 +3299,27 @@ static bool read_checkpoint(Work *w, Error *error)
     job->checkpoint.resuming = w->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
-        return new_tokenizer(&w->tokenizer, error);
+        return new_tokenizer(&w->tokenizer);
     }
-    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint, error) &&
-           resume_options(o, &job->checkpoint, error) &&
-           (o->fingerprint == hash ||
-            fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume));
+    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint) &&
+           resume_options(o, &job->checkpoint) &&
+           (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
 
-static bool encode_documents(Work *w, size_t n, Error *error)
+static bool encode_documents(Work *w, size_t n)
 {
-    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
+    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o));
 }
 
-static bool encode_all(Work *w, Error *error)
+static bool encode_all(Work *w)
 {
-    return encode_documents(w, w->docs.n, error);
+    return encode_documents(w, w->docs.n);
 }
 
-static bool new_parameters(Work *w, Error *error)
+static bool new_parameters(Work *w)
 {
     w->model = sized_model(w->config, w->tokenizer.vocab_size);
-    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
+    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC);
 }
 
 // What people may want to know of the first n documents, once nothing is wrong any more.
@@ -3342,56 +3327,53 @@ static void note_documents(const Work *w, size_t n)
 {
     const Options *o = &w->job->o;
     size_t n_cut = 0, longest = 0;
+    if (o->quiet) return;
     for (size_t i = 0; i < n; i++) {
         size_t length = w->docs.docs[i].length;
         n_cut += length >= w->model.block_size;
         longest = length > longest ? length : longest;
     }
     if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
-        note(o, "%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
+        note("%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
              data_name(o));
     }
     if (n_cut) {
-        note(o, "%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
+        note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
              data_name(o), n_cut, n, w->model.block_size, longest + 1);
     }
 }
 
-static bool begin_training(Work *w, Error *error)
+static bool begin_training(Work *w)
 {
     Job *job = w->job;
     uint64_t holdout = w->config->holdout;
     if (holdout >= w->docs.n) {
-        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
-                    holdout, w->docs.n);
+        return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout, w->docs.n);
     }
     if (w->resumed) job->rng = job->checkpoint.random;
     watch(&w->model, &w->tokenizer);
     job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
     job->numbered = true;
-    if (!read_prompt(job, error) || !begin_run(&job->run, error)) return false;
+    if (!read_prompt(job) || !begin_run(&job->run)) return false;
     note_documents(w, w->docs.n);
-    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
+    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars);
 }
 
-static bool after_step(Work *w, uint64_t step, double loss, Error *error)
+static bool after_step(Work *w, uint64_t step, double loss)
 {
-    return note_step(&w->job->run, step, loss, error);
+    return note_step(&w->job->run, step, loss);
 }
 
-static bool end_training(Work *w, bool ok, Error *error)
+static bool end_training(Work *w, bool ok)
 {
-    ok = ok && (all_finite(w->model.params, w->model.num_params) ||
-                fail(error, FAILED, "a parameter is no longer finite"));
+    ok = ok && (all_finite(w->model.params, w->model.num_params) || fail("a parameter is no longer finite"));
     const Options *o = &w->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
     size_t holdout = (size_t)w->config->holdout, n_tokens;
-    if (!end_run(&w->job->run, ok, error)) return false;
+    if (!end_run(&w->job->run, ok)) return false;
     if (holdout) {
         double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
-        if (!isfinite(loss)) {
-            return fail(error, FAILED, "the loss of the documents held out is not finite");
-        }
+        if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
         say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
     }
     if (!o->quiet || o->config.samples) {
@@ -3402,15 +3384,14 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
-static bool finite_scores(Work *w, const double *scores, Error *error)
+static bool finite_scores(Work *w, const double *scores)
 {
     return all_finite(scores, w->model.vocab_size) ||
-           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
-                w->job->n_samples + 1);
+           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", w->job->n_samples + 1);
 }
 
 // With --new a sample that is known is not printed, and one more is drawn in its place.
-static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
+static bool after_sample(Work *w, uint64_t i, size_t length)
 {
     Job *job = w->job;
     job->n_samples = i + 1;
@@ -3421,20 +3402,20 @@ static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
     if (known && job->o.new) {
         uint64_t wanted = ++job->o.config.samples - job->n_known;
         return job->in_a_row < MAX_TRIES ||
-               fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
-                    "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+               fail("no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a higher "
+                    "--temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
     }
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
     say_tokens(w->tokenizer.uchars, w->model.tokens, length);
-    return said(error);
+    return said();
 }
 
 /* The commands. */
 
 // The whole main job.
-static bool run_train(Job *job, Error *error)
+static bool run_train(Job *job)
 {
-    if (!microgpt(&job->work, error)) return false;
+    if (!microgpt(&job->work)) return false;
     if (job->run.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
@@ -3443,51 +3424,50 @@ static bool run_train(Job *job, Error *error)
 }
 
 // The model file that the command line names, for documents of up to `longest` characters.
-static bool load(Job *job, size_t longest, Error *error)
+static bool load(Job *job, size_t longest)
 {
     Work *w = &job->work;
-    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint, error);
+    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint);
 }
 
 // Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
-static bool run_sample(Job *job, Error *error)
+static bool run_sample(Job *job)
 {
     const Checkpoint *checkpoint = &job->checkpoint;
     uint64_t seed = job->o.config.seed;
-    if (!load(job, 0, error) || !read_prompt(job, error)) return false;
-    if (job->o.new && (!read_documents(&job->work, error) ||
-                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
+    if (!load(job, 0) || !read_prompt(job)) return false;
+    if (job->o.new && (!read_documents(&job->work) ||
+                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL))) {
         return false;
     }
     random_seed(&job->rng, seed);
     bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return infer(&job->work, error);
+    return infer(&job->work);
 }
 
 // The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
-static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
+static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
     Work *w = &job->work;
-    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) return false;
+    if (!read_documents(w) || !load(job, w->docs.longest)) return false;
     uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    if (!encode_documents(w, *n, error)) return false;
+    if (!encode_documents(w, *n)) return false;
     note_documents(w, *n);
     return true;
 }
 
 // How surprised a saved model is by documents, token by token.
-static bool run_eval(Job *job, Error *error)
+static bool run_eval(Job *job)
 {
     Work *w = &job->work;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) return false;
+    if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
     double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
-        return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
-                    isfinite(loss) ? "perplexity" : "loss");
+        return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
     say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
         loss / log(2), exp(loss));
@@ -3495,13 +3475,12 @@ static bool run_eval(Job *job, Error *error)
 }
 
 // `heads MODEL WORD`: the maps of one word.
-static bool show_word(Job *job, Error *error)
+static bool show_word(Job *job)
 {
     const char *text = job->o.arguments[1];
     Work *w = &job->work;
     Model *model = &w->model;
-    if (!load(job, strlen(text), error) ||
-        !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt, error)) {
+    if (!load(job, strlen(text)) || !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt)) {
         return false;
     }
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
@@ -3509,9 +3488,9 @@ static bool show_word(Job *job, Error *error)
     document_loss(model, n);
     tape_compute(&model->tape);
     job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
-    if (!job->weights) return no_memory(error);
+    if (!job->weights) return no_memory();
     if (!collect_attention(model, n, job->weights)) {
-        return fail(error, FAILED, "%s: the attention is not finite", job->o.arguments[0]);
+        return fail("%s: the attention is not finite", job->o.arguments[0]);
     }
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
@@ -3522,27 +3501,24 @@ static bool show_word(Job *job, Error *error)
 }
 
 // `heads MODEL`: what every head does over a file of documents.
-static bool show_heads(Job *job, Error *error)
+static bool show_heads(Job *job)
 {
     Work *w = &job->work;
     Model *model = &w->model;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, 1000, &n_docs, error)) return false;
+    if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
-    if (!stats || !job->backup) return no_memory(error);
+    if (!stats || !job->backup) return no_memory();
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
     double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
-    if (!isfinite(loss)) {
-        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
-    }
+    if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
         stats[h].loss = loss_without(model, w->docs.docs, n_docs, layer, head, job->backup);
         if (!isfinite(stats[h].loss)) {
-            return fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0],
-                        layer, head);
+            return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
     }
     if (job->o.tsv) {
@@ -3560,32 +3536,31 @@ static bool show_heads(Job *job, Error *error)
     return true;
 }
 
-static bool run_heads(Job *job, Error *error)
+static bool run_heads(Job *job)
 {
     bool word = job->o.n_arguments == 2;
     if (word && (job->o.data || job->o.docs)) {
-        return fail(error, USAGE, "--data and --docs go with heads MODEL, not with a word");
+        return usage("--data and --docs go with heads MODEL, not with a word");
     }
-    return word ? show_word(job, error) : show_heads(job, error);
+    return word ? show_word(job) : show_heads(job);
 }
 
 // The model as a page, to look at in a browser.
-static bool run_page(Job *job, Error *error)
+static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
     Work *w = &job->work;
     Page *page = &job->page;
     if (isatty(STDOUT_FILENO)) {
-        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
-                    path);
+        return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > page.html", path);
     }
-    if (!load(job, 0, error)) return false;
+    if (!load(job, 0)) return false;
     if (w->model.num_params > PAGE_PARAMS) {
-        return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
-                    w->model.num_params, PAGE_PARAMS);
+        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, w->model.num_params,
+                    PAGE_PARAMS);
     }
-    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt, error) ||
-        !read_page(page, job->argv0, error) || (job->o.log && !read_losses(page, job->o.log, error))) {
+    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt) || !read_page(page, job->argv0) ||
+        (job->o.log && !read_losses(page, job->o.log))) {
         return false;
     }
     size_t end = page->place + sizeof page_mark - 1;
@@ -3604,7 +3579,7 @@ typedef struct Command {
     const char *name, *arguments, *summary;
     unsigned bit;                  // marks its options in the table of options
     size_t min, max;               // how many arguments it takes
-    bool (*run)(Job *job, Error *error);
+    bool (*run)(Job *job);
 } Command;
 
 static const Command commands[] = {
@@ -3629,18 +3604,18 @@ static bool nearly(const char *name, const char *word, size_t n)
 }
 
 // An argument that nobody asked for, after this command or (NULL) instead of one. A file may be one to train on.
-static bool unexpected(const char *argument, const Command *command, Error *error)
+static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
     if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
-        return fail(error, USAGE, "%s: %s; to train on it: --data %s", argument, problem, argument);
+        return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     }
-    return fail(error, USAGE, "%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
-                command ? " " : "");
+    return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                 command ? " " : "");
 }
 
 // The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
-static const Option *find_option(const Command *command, const char *argument, Error *error)
+static const Option *find_option(const Command *command, const char *argument)
 {
     size_t length = strcspn(argument, "="), n_found = 0;
     const Option *found = NULL;
@@ -3657,34 +3632,34 @@ static const Option *find_option(const Command *command, const char *argument, E
     }
     if (n_found != 1) {
         bool hint = near && !n_found;
-        set_error(error, USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
-                  n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
-                  hint ? near : "", hint ? "? See" : "see", command->name);
+        set_failure(USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
+                    n_found ? "the beginning of more than one option" : "no such option",
+                    hint ? "did you mean --" : "", hint ? near : "", hint ? "? See" : "see", command->name);
         return NULL;
     }
     return found;
 }
 
-static const Option *find_letter(const Command *command, const char *argument, Error *error)
+static const Option *find_letter(const Command *command, const char *argument)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && argument[1] == options[i].letter && !argument[2]) {
             return &options[i];
         }
     }
-    set_error(error, USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
+    set_failure(USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
     return NULL;
 }
 
 // Reads the arguments after the command, in order. With `only`, sets the option of that name alone.
-static bool read_arguments(Options *o, int argc, char **argv, const char *only, Error *error)
+static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
     bool options_over = false;
     o->n_arguments = 0;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->max) return unexpected(argument, o->command, error);
+            if (o->n_arguments == o->command->max) return unexpected(argument, o->command);
             o->arguments[o->n_arguments++] = argument;
             continue;
         }
@@ -3692,18 +3667,16 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
             options_over = true;
             continue;
         }
-        const Option *option = argument[1] == '-' ? find_option(o->command, argument + 2, error)
-                                                  : find_letter(o->command, argument, error);
+        const Option *option = argument[1] == '-' ? find_option(o->command, argument + 2)
+                                                  : find_letter(o->command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
-        if (option->kind == FLAG && value) {
-            return fail(error, USAGE, "--%s takes no value", option->name);
-        }
+        if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
         if (option->kind != FLAG && !value && i + 1 == argc) {
-            return fail(error, USAGE, "--%s needs a value: %s", option->name, option->argument);
+            return usage("--%s needs a value: %s", option->name, option->argument);
         }
         value = option->kind == FLAG ? NULL : value ? value + 1 : argv[++i];
-        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value, error)) {
+        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) {
             return false;
         }
         o->given |= (uint64_t)1 << (option - options);
@@ -3712,40 +3685,35 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
 }
 
 // The whole command line: the command, then the recipe's options, then those given, wherever the recipe is.
-static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
+static bool parse_command_line(Options *o, int argc, char **argv)
 {
     const Command *command = &commands[0];
     int first = 1;
     if (argc > 1 && argv[1][0] != '-') {
         size_t i = 0;
         while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) i++;
-        if (i == N_COMMANDS) return unexpected(argv[1], NULL, error);
+        if (i == N_COMMANDS) return unexpected(argv[1], NULL);
         command = &commands[i];
         first = 2;
     }
     *o = recipes[RECIPE_MICROGPT];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, "recipe", error)) return false;
+    if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
     *o = recipes[o->recipe];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
-        return error->status == DONE;
-    }
+    if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
+    if (o->help || o->version || o->manual) return true;
     if (o->n_arguments < command->min) {
-        return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
+        return usage("%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
     if (o->config.temperature < 1e-200) {        // scores divided by less would overflow; the likeliest has it all
         o->config.temperature = 0;
     }
-    if (o->save_every && !o->save) {
-        return fail(error, USAGE, "--save-every: needs --save FILE, too");
-    }
-    if (command->bit == SAMPLE && o->data && !o->new) {
-        return fail(error, USAGE, "--data: needs --new, too");
-    }
+    if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
+    if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
-                    (unsigned long long)o->config.n_head);
+        return usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd,
+                     o->config.n_head);
     }
     return true;
 }
@@ -3863,7 +3831,6 @@ static void print_manual(void)
 int main(int argc, char **argv)
 {
     static Job job;                                      // too large for small stacks
-    static Error error;
     for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
@@ -3871,7 +3838,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
     Options *o = &job.o;
-    bool ok = parse_command_line(o, argc, argv, &error);
+    bool ok = parse_command_line(o, argc, argv);
     job.argv0 = argv[0];
     job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
     if (ok && o->manual) {
@@ -3882,15 +3849,16 @@ int main(int argc, char **argv)
         say("microgpt %s\n", VERSION);
     } else if (ok) {
         if (o->command->bit == TRAIN) handle_signals();
-        ok = o->command->run(&job, &error);
+        ok = o->command->run(&job);
         free_job(&job);
     }
     flush(&standard_output);
-    if ((!ok || !said(&error)) && *error.text) fprintf(stderr, "microgpt: %s\n", error.text);
-    if (error.status == PIPE_CLOSED) {
+    ok = ok && said();
+    if (!ok && *failure.text) fprintf(stderr, "microgpt: %s\n", failure.text);
+    if (!ok && failure.status == PIPE_CLOSED) {
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    return error.status;
+    return ok ? DONE : failure.status;
 }
 #endif

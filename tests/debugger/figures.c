@@ -79,7 +79,6 @@ static void walk(const Model *model)
 
 int main(int argc, char **argv)
 {
-    Error error = {0};
     Documents all = {0};
     Tokenizer tokenizer = {0};
     Random rng;
@@ -93,15 +92,15 @@ int main(int argc, char **argv)
     o.config.n_head = strtoul(argv[4], NULL, 10);
     Model model = {0};
     random_seed(&rng, o.config.seed);
-    bool ok = load_documents(&o, argv[0], &all, &error) && new_tokenizer(&tokenizer, &error);
+    bool ok = load_documents(&o, argv[0], &all) && new_tokenizer(&tokenizer);
     if (ok) {
         shuffle(&all, &rng);
         find_characters(&tokenizer, &all);
-        ok = encode_first(&all, all.n, &tokenizer, o.data, &error);
+        ok = encode_first(&all, all.n, &tokenizer, o.data);
         model = sized_model(&o.config, tokenizer.vocab_size);
     }
-    if (!ok || !new_model(&model, all.longest, 1, false, &error)) {
-        fprintf(stderr, "%s\n", error.text);
+    if (!ok || !new_model(&model, all.longest, 1, false)) {
+        fprintf(stderr, "%s\n", failure.text);
         return 1;
     }
     init_parameters(&model, &rng, &o.config);

@@ -47,10 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     Options o;
-    Error error = {0};
-    bool ok = parse_command_line(&o, argc, argv, &error);
-    check_error(ok, &error);
-    PROMISE(ok || error.status == USAGE);
+    bool ok = parse_command_line(&o, argc, argv);
+    PROMISE(ok || failure.status == USAGE);
+    check_failure(ok);
     if (ok) {
         check_limits(&o);
     }
