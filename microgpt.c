@@ -682,7 +682,7 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    bool new, quiet, tsv, help, version, manual;
+    bool new, quiet, tsv, help, version;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
@@ -1177,7 +1177,7 @@ enum { ATOMIC = false };
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
+ * Options: one table of all of them. The command line, the help and the model files are made from it.
  */
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
@@ -1196,7 +1196,7 @@ typedef struct {
     Stored stored;
     size_t offset;                 // of its field in Options
     double min, max;               // of a NUMBER or REAL
-    const char *help;              // NULL: the option is not for users
+    const char *help;
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
@@ -1257,7 +1257,6 @@ static const Option options[] = {
     {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
-    {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
     {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, MAX_COUNT, NULL},
     {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, MAX_WORD, NULL},
 };
@@ -3623,12 +3622,10 @@ static const Option *find_option(const Command *command, const char *argument)
     for (size_t i = 0; length && i < N_OPTIONS; i++) {
         if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
             if (options[i].name[length] == '\0') return &options[i];
-            found = options[i].help ? &options[i] : found;
-            n_found += options[i].help != NULL;
+            found = &options[i];
+            n_found++;
         }
-        if ((options[i].commands & command->bit) && options[i].help && nearly(options[i].name, argument, length)) {
-            near = options[i].name;
-        }
+        if ((options[i].commands & command->bit) && nearly(options[i].name, argument, length)) near = options[i].name;
     }
     if (n_found != 1) {
         bool hint = near && !n_found;
@@ -3702,7 +3699,7 @@ static bool parse_command_line(Options *o, int argc, char **argv)
     *o = recipes[o->recipe];
     o->command = command;
     if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
-    if (o->help || o->version || o->manual) return true;
+    if (o->help || o->version) return true;
     if (o->n_arguments < command->min) {
         return usage("%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
@@ -3741,90 +3738,12 @@ static void print_help(const Command *command)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         char left[64], letter[8] = "    ", value[80];
-        if (!(option->commands & command->bit) || !option->help) continue;
+        if (!(option->commands & command->bit)) continue;
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
         default_text(option, value, sizeof value);
         say("  %-31s %s%s\n", left, option->help, value);
     }
-}
-
-// A text in the language of manual pages, where a minus is \-.
-static void say_roff(const char *text)
-{
-    for (size_t n; *text; text += n + (text[n] == '-')) {
-        n = strcspn(text, "-");
-        say("%.*s%s", (int)n, text, text[n] ? "\\-" : "");
-    }
-}
-
-// The manual page, from the two tables.
-static void print_manual(void)
-{
-    say(".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
-        "microgpt \\- train a small GPT on lines of text, and sample from it\n.SH SYNOPSIS\n", VERSION);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        say("%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
-            commands[i].arguments);
-    }
-    say("%s",
-        ".SH DESCRIPTION\n"
-        "Without arguments, microgpt learns from the names that it comes with and makes up twenty.\n"
-        "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
-        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n"
-        "What may surprise (documents that are cut to the block, a byte\\-order mark) is noted on standard error, in a\n"
-        "line that begins with microgpt: note:.\n");
-    for (size_t c = 0; c < N_COMMANDS; c++) {
-        char text[512], letter[16] = "", value[80];
-        snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
-                 commands[c].summary);
-        say_roff(text);
-        for (size_t i = 0; i < N_OPTIONS; i++) {
-            const Option *option = &options[i];
-            if (!(option->commands & commands[c].bit) || !option->help) continue;
-            snprintf(letter, sizeof letter, "\\fB-%c\\fR, ", option->letter);
-            default_text(option, value, sizeof value);
-            snprintf(text, sizeof text, ".TP\n%s\\fB--%s\\fR \\fI%s\\fR\n%s%s\n", option->letter ? letter : "",
-                     option->name, option->argument ? option->argument : "", option->help, value);
-            say_roff(text);
-        }
-    }
-    say("%s",
-        ".SH MODEL FILES\n"
-        "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
-        "It is written beside its final name, flushed to disk and then renamed, so that it is whole.\n"
-        "If it cannot take that name, it stays where it is, and the message says where.\n"
-        "Its numbers must fit the checksum in the metadata; who changes them on purpose takes that out.\n"
-        "What a resume needs is in it under names that begin with train.\\&\n"
-        ".PP\n"
-        "A resumed run takes its options from the file.\n"
-        "Steps, lr, beta1, beta2 and schedule may be given again, and hold from there on; the schedule is then over\n"
-        "the new number of steps.\n"
-        "The others, if they are given, must be what they were, and the documents must be the same.\n"
-        ".SH SIGNALS\n"
-        "On SIGINT, SIGTERM or SIGHUP training ends after the current step; with \\-\\-save, the model is saved.\n"
-        "A second signal ends it at once and leaves the last saved file as it is.\n"
-        "What was ignored at the start stays ignored.\n"
-        "With \\-\\-save, standard output or a log that takes no more ends training in the same way.\n"
-        ".SH ENVIRONMENT\n"
-        ".TP\n.B NO_COLOR\nif it is set and not empty, progress and heads have no colors.\n"
-        ".TP\n.B TERM\ndumb: no progress; heads draws with digits.\n"
-        ".TP\n.BR LC_ALL \", \" LC_CTYPE \", \" LANG\n"
-        "if the first of them that is set does not name UTF\\-8, progress is in ASCII, and heads draws with digits.\n"
-        ".TP\n.B COLUMNS\nhow wide heads draws where standard output is no terminal.\n"
-        ".SH EXIT STATUS\n"
-        ".TP\n.B 0\ndone\n"
-        ".TP\n.B 1\nthe work failed: a file, the data, a loss that is not finite, a full disk, no memory\n"
-        ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 130\ninterrupted by SIGINT, SIGTERM or SIGHUP\n"
-        ".SH EXAMPLES\n"
-        ".EX\n"
-        "microgpt \\-\\-steps 20000 \\-\\-save names.safetensors \\-\\-save\\-every 1000\n"
-        "microgpt \\-\\-resume names.safetensors \\-\\-save names.safetensors\n"
-        "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
-        "microgpt eval names.safetensors \\-\\-data names.txt\n"
-        "microgpt heads names.safetensors maria\n"
-        "microgpt page names.safetensors maria > names.html\n"
-        ".EE\n");
 }
 
 #ifndef MICROGPT_NO_MAIN
@@ -3841,9 +3760,7 @@ int main(int argc, char **argv)
     bool ok = parse_command_line(o, argc, argv);
     job.argv0 = argv[0];
     job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
-    if (ok && o->manual) {
-        print_manual();
-    } else if (ok && o->help) {
+    if (ok && o->help) {
         print_help(o->command);
     } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);

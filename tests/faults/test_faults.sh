@@ -59,7 +59,6 @@ scenario()
     word-tsv) set -- heads "$W/model" anna --tsv ;;
     page) set -- page "$W/model" --log "$W/log" anna ;;
     help) set -- --help ;;
-    manual) set -- --manual-page ;;
     esac
     "$T/microgpt" "$@" <"$T/names.txt" >"$T/stdout" 2>"$T/stderr"
     status=$?
@@ -161,7 +160,7 @@ FAULT='' FAULT_TERMINAL='' FAULT_STAYS='' FAULT_HAPPENED=$T/happened
 "$T/microgpt" --data "$T/names.txt" $SIZES --steps 2 -q --samples 0 --save "$T/old.model" --log "$T/old.log" \
     >/dev/null || not_ok 'a model file to begin with' 'status 0' $?
 scenarios='train save resume sample fresh holdout eval heads page'
-[ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv manual"
+[ -z "$ALL" ] || scenarios="$scenarios help stdin shipped word heads-tsv word-tsv"
 
 # count SCENARIO: the run without a fault, its result and its calls.
 count()
