@@ -19,20 +19,20 @@
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
 static void say(const char *format, ...);             // printf
-static bool finite_scores(Work *w, const double *scores);
+static bool finite_scores(Work *work, const double *scores);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t likeliest(const double *p, size_t n);
-static bool read_documents(Work *w);
-static bool read_checkpoint(Work *w);
-static bool encode_all(Work *w);
-static bool new_parameters(Work *w);
-static bool begin_training(Work *w);
-static bool after_step(Work *w, uint64_t step, double loss);
-static bool end_training(Work *w, bool ok);
-static bool after_sample(Work *w, uint64_t i, size_t length);
+static bool read_documents(Work *work);
+static bool read_checkpoint(Work *work);
+static bool encode_documents(Work *work, size_t n);
+static bool new_parameters(Work *work);
+static bool begin_training(Work *work);
+static bool after_step(Work *work, uint64_t step, double loss);
+static bool end_training(Work *work, bool ok);
+static bool after_sample(Work *work, uint64_t i, size_t length);
 
 // The settings of a run. Their defaults, those of the Python program and
 // those of the lesson, are in recipes[], further down.
@@ -409,12 +409,13 @@ struct Work {
     struct Job *job;     // the command that it is a part of
 };
 
-static bool train(Work *w)
+static bool train(Work *work)
 {
-    uint64_t step = w->model.steps_done;
-    for (; step < w->config->steps; step++) {
-        double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w, step, loss)) return false;
+    Model *model = &work->model;
+    const Config *config = work->config;
+    for (uint64_t step = model->steps_done; step < config->steps; step++) {
+        double loss = train_step(model, &work->docs, config, step);
+        if (!after_step(work, step, loss)) return false;
     }
     return true;
 }
@@ -425,38 +426,39 @@ static bool train(Work *w)
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
 // One sample, which begins with the prompt, into model->tokens.
-static bool sample(Work *w, size_t *length)
+static bool sample(Work *work, size_t *length)
 {
-    Model *model = &w->model;
+    Model *model = &work->model;
     Tape *tape = &model->tape;
+    const Document *prompt = &work->prompt;
     size_t vocab_size = model->vocab_size;
-    size_t BOS = w->tokenizer.BOS, token_id = BOS;
-    double temperature = w->config->temperature;
+    size_t BOS = work->tokenizer.BOS, token_id = BOS;
+    double temperature = work->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(w, scores)) return false;
+        if (!finite_scores(work, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
-        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
+        token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
                    temperature <= 0 ? likeliest(probs, vocab_size) :
-                   random_choice(w->rng, probs, vocab_size);
+                   random_choice(work->rng, probs, vocab_size);
         if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
     }
     return true;
 }
 
-static bool infer(Work *w)
+static bool infer(Work *work)
 {
     size_t n;
-    tape_drop(&w->model.tape);
-    new_cache(&w->model, w->model.block_size);
-    tape_mark(&w->model.tape);         // tape_drop() then spares the cache
-    for (uint64_t i = 0; i < w->config->samples; i++) {
-        if (!sample(w, &n) || !after_sample(w, i, n)) return false;
+    tape_drop(&work->model.tape);
+    new_cache(&work->model, work->model.block_size);
+    tape_mark(&work->model.tape);      // tape_drop() then spares the cache
+    for (uint64_t i = 0; i < work->config->samples; i++) {
+        if (!sample(work, &n) || !after_sample(work, i, n)) return false;
     }
     return true;
 }
@@ -464,22 +466,23 @@ static bool infer(Work *w)
 /* ------------------------------------------------------------------------
  * The story: the whole program, in the order of microgpt.py.
  */
-static bool microgpt(Work *w)
+static bool microgpt(Work *work)
 {
-    if (!read_documents(w) || !read_checkpoint(w)) return false;
-    random_seed(w->rng, w->config->seed);
-    shuffle(&w->docs, w->rng);
-    if (!w->resumed) {
-        find_characters(&w->tokenizer, &w->docs);
-        if (!new_parameters(w)) return false;
-        init_parameters(&w->model, w->rng, w->config);
+    if (!read_documents(work) || !read_checkpoint(work)) return false;
+    random_seed(work->rng, work->config->seed);
+    shuffle(&work->docs, work->rng);
+    if (!work->resumed) {
+        find_characters(&work->tokenizer, &work->docs);
+        if (!new_parameters(work)) return false;
+        init_parameters(&work->model, work->rng, work->config);
     }
-    if (!encode_all(w) || !begin_training(w)) return false;
-    say("num docs: %zu\n", w->docs.n);
-    say("vocab size: %zu\n", w->tokenizer.vocab_size);
-    say("num params: %zu\n", w->model.num_params);
-    bool trained = train(w);
-    return end_training(w, trained) && infer(w);
+    if (!encode_documents(work, work->docs.n)) return false;
+    if (!begin_training(work)) return false;
+    say("num docs: %zu\n", work->docs.n);
+    say("vocab size: %zu\n", work->tokenizer.vocab_size);
+    say("num params: %zu\n", work->model.num_params);
+    bool trained = train(work);
+    return end_training(work, trained) && infer(work);
 }
 
 /* ==================================================================================================================
@@ -663,6 +666,12 @@ static bool no_memory(void)
     return fail("not enough memory");
 }
 
+// A call to the system failed, with errno, over the file of this name.
+static bool fail_errno(const char *name)
+{
+    return fail("%s: %s", name, strerror(errno));
+}
+
 static bool all_finite(const double *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -670,6 +679,17 @@ static bool all_finite(const double *a, size_t n)
     }
     return true;
 }
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * What a command works with. The Work, in part one, is what the algorithm sees; a Job is the command around it; and its
+ * Progress is what a long run shows, logs and saves.
+ */
+struct Random {
+    uint32_t words[624];
+    size_t used;
+    double gauss_next;
+    bool has_gauss;
+};
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
 typedef struct {
@@ -687,16 +707,79 @@ typedef struct {
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
 
+// What a model file stores beside the model.
+typedef struct {
+    Options options;               // those that the table of options marks as stored
+    Random random;                 // where the random numbers were
+    bool has_random;
+    char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
+    bool resuming;                 // the run goes on: there must be memory for its batches
+} Checkpoint;
+
+// Where a model goes.
+typedef struct {
+    const char *name;              // as the user gave it
+    char *path, *folder;           // with symbolic links followed
+    char *part;                    // the name while the file is not whole
+    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
+} Target;
+
+#define POINTS 256                 // of the loss curve, at most
+
+// A long run, as it goes on.
+typedef struct {
+    Target target;                 // name: NULL if nothing is to be saved
+    Output *log;                   // NULL if there is none
+    bool lines, bar;               // a line for each step? a progress bar?
+    bool plain, color;             // ASCII alone? colors?
+    uint64_t first, steps;         // steps that were done when the run began; all that there are to do
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
+    double began, last_draw, last_flush;
+    double smooth, weight;         // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
+    size_t n_points;               // of the curve
+    struct { double sum, n; } curve[POINTS];
+} Progress;
+
+// What a head does, on average.
+typedef struct {
+    double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
+    double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
+    double loss;                                 // of the model without this head
+} HeadStats;
+
+// The page that `microgpt page` writes, before the model is in it.
+typedef struct {
+    unsigned char *text;           // [n] the shipped page
+    size_t n, place;               // where the model goes
+    char *log;                     // of the run
+    double *losses;                // [n_losses] that are in it
+    size_t n_losses;
+    uint64_t first;                // the step of the first of them
+} Page;
+
+// A command: all of it, freed in one place.
+typedef struct Job {
+    Work work;
+    Options o;
+    const char *argv0;
+    Random rng;
+    Checkpoint checkpoint;
+    Progress progress;
+    bool numbered;                 // samples: those after training are, as in Python
+    uint64_t *known;               // samples: what they are compared with, [room] of hashes
+    size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
+    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
+    const double **weights;        // heads: what each looked at in one word
+    HeadStats *stats;              // heads: what each does over a file
+    double *backup;                // heads: a matrix that is set to zero for a while
+    Page page;
+} Job;
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Random numbers: the Mersenne Twister MT19937, seeded and read as Python's random module does it.
  */
-struct Random {
-    uint32_t words[624];
-    size_t used;
-    double gauss_next;
-    bool has_gauss;
-};
-
 static void random_seed(Random *random, uint64_t seed)
 {
     uint32_t *w = random->words;
@@ -899,7 +982,7 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, const char *nam
         if (!more) return no_memory();
         *bytes = more;
         ssize_t got = read_up_to(file, *bytes + *n, room - *n);
-        if (got < 0) return fail("%s: %s", name, strerror(errno));
+        if (got < 0) return fail_errno(name);
         *n += (size_t)got;
     }
     return true;
@@ -989,12 +1072,13 @@ static const char *data_name(const Options *o)
 
 static struct stat data_file;                      // where the documents came from
 
-static bool load_documents(const Options *o, const char *argv0, Documents *all)
+static bool read_documents(Work *work)
 {
+    const Options *o = &work->job->o;
     char name[4200];
     int file = -1;
     if (!o->data) {
-        file = open_shipped(argv0, "names.txt", name, sizeof name);
+        file = open_shipped(work->job->argv0, "names.txt", name, sizeof name);
     } else {
         snprintf(name, sizeof name, "%s", data_name(o));
         file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
@@ -1004,8 +1088,8 @@ static bool load_documents(const Options *o, const char *argv0, Documents *all)
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = (fstat(file, &data_file) == 0 || fail("%s: %s", name, strerror(errno))) &&
-              read_all(file, &bytes, &n, name) && split_documents(bytes, n, all, name);
+    bool ok = (fstat(file, &data_file) == 0 || fail_errno(name)) && read_all(file, &bytes, &n, name) &&
+              split_documents(bytes, n, &work->docs, name);
     free(bytes);
     if (file != STDIN_FILENO) close(file);
     return ok;
@@ -1511,7 +1595,7 @@ static size_t json_list(Json *json, uint64_t *list, size_t max)
 }
 
 typedef struct {
-    const char *name;
+    const char *name;              // first, as in a Pair: by_name() compares both
     const char *dtype;
     uint64_t shape[8];
     size_t n_dims;
@@ -1521,7 +1605,7 @@ typedef struct {
 } Tensor;
 
 typedef struct {
-    const char *key, *value;
+    const char *name, *value;
 } Pair;
 
 typedef struct {
@@ -1531,15 +1615,6 @@ typedef struct {
     Pair *metadata;                // [n_metadata]
     size_t n_tensors, n_metadata;
 } Header;
-
-// What a model file stores beside the model.
-typedef struct {
-    Options options;               // those that the table marks as stored
-    Random random;                 // where the random numbers were
-    bool has_random;
-    char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
-    bool resuming;                 // the run goes on: there must be memory for its batches
-} Checkpoint;
 
 // Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
 static void *grown(void *array, size_t n, size_t size, Json *json)
@@ -1557,7 +1632,7 @@ static void parse_metadata(Header *header, Json *json)
         if (pairs) {
             header->metadata = pairs;
             Pair *pair = &pairs[header->n_metadata++];
-            pair->key = json_key(json);
+            pair->name = json_key(json);
             pair->value = json_string(json);
         }
     }
@@ -1619,12 +1694,17 @@ static void parse_header(Header *header, Json *json)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const Tensor *)a)->name, ((const Tensor *)b)->name);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int by_key(const void *a, const void *b)
+// Sorts tensors or pairs. Returns a name that is there twice, or NULL.
+static const char *sort_by_name(void *array, size_t n, size_t size)
 {
-    return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+    if (n) qsort(array, n, size, by_name);
+    for (char *at = array; n > 1; n--, at += size) {
+        if (by_name(at, at + size) == 0) return *(const char **)at;
+    }
+    return NULL;
 }
 
 static int by_place(const void *a, const void *b)
@@ -1633,19 +1713,16 @@ static int by_place(const void *a, const void *b)
     return s->begin != t->begin ? (s->begin < t->begin ? -1 : 1) : s->end < t->end ? -1 : s->end > t->end;
 }
 
-// The tensor of this name; NULL: there is none.
+// The tensor, or the metadata, of this name; NULL: there is none.
 static Tensor *find_tensor(const Header *header, const char *name)
 {
-    Tensor key = {.name = name};
-    return bsearch(&key, header->tensors, header->n_tensors, sizeof key, by_name);
+    return bsearch(&name, header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
 }
 
-static const char *find_metadata(const Header *header, const char *key)
+static const char *find_metadata(const Header *header, const char *name)
 {
-    Pair pair = {key, NULL}, *found = NULL;
-    if (header->n_metadata) {
-        found = bsearch(&pair, header->metadata, header->n_metadata, sizeof pair, by_key);
-    }
+    const Pair *found = NULL;
+    if (header->n_metadata) found = bsearch(&name, header->metadata, header->n_metadata, sizeof *found, by_name);
     return found ? found->value : NULL;
 }
 
@@ -1685,13 +1762,16 @@ static bool check_tensors(Header *header, uint64_t *data_size)
         }
         *data_size = t->end;
     }
-    qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
-    for (size_t i = 1; i < header->n_tensors; i++) {
-        if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
-            return fail("%s: two tensors named %s", header->path, header->tensors[i].name);
-        }
-    }
-    return true;
+    const char *twice = sort_by_name(header->tensors, header->n_tensors, sizeof *header->tensors);
+    return !twice || fail("%s: two tensors named %s", header->path, twice);
+}
+
+// A whole number, from little-endian bytes.
+static uint64_t decode_word(const unsigned char *bytes, uint64_t width)
+{
+    uint64_t word = 0;
+    for (uint64_t i = width; i-- > 0;) word = word << 8 | bytes[i];
+    return word;
 }
 
 // The header, read and checked as far as it can be without knowing what the model should look like.
@@ -1699,11 +1779,11 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
 {
     unsigned char length_bytes[8] = {0};
     struct stat info;
-    uint64_t length = 0, size = UINT64_MAX;
+    uint64_t length, size = UINT64_MAX;
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) size = (uint64_t)info.st_size;
     ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) return fail("%s: %s", header->path, strerror(errno));
-    for (size_t i = 8; i-- > 0;) length = length << 8 | length_bytes[i];
+    if (got < 0) return fail_errno(header->path);
+    length = decode_word(length_bytes, 8);
     if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
         return fail("%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
@@ -1711,30 +1791,21 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
     header->bytes = calloc((size_t)length, 1);
     if (!header->bytes) return no_memory();
     got = read_up_to(file, header->bytes, (size_t)length);
-    if (got != (ssize_t)length) {
-        return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
-    }
+    if (got < 0) return fail_errno(header->path);
+    if (got != (ssize_t)length) return fail("%s: it ends within the header", header->path);
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
+    if (json.expected == NO_MEMORY) return no_memory();
     if (json.expected) {
-        return json.expected == NO_MEMORY ? no_memory()
-                                          : fail("%s: header, byte %zu: expected %s", header->path,
-                                                 (size_t)(json.wrong - header->bytes), json.expected);
+        return fail("%s: header, byte %zu: expected %s", header->path, (size_t)(json.wrong - header->bytes),
+                    json.expected);
     }
-    if (header->n_metadata) {
-        qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
-    }
-    for (size_t i = 1; i < header->n_metadata; i++) {
-        if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail("%s: metadata: %s is there twice", header->path, header->metadata[i].key);
-        }
-    }
-    if (!check_tensors(header, data_size)) return false;
-    if (size != UINT64_MAX && size - 8 - length != *data_size) {
-        return fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path,
-                    size - 8 - length, *data_size);
-    }
-    return true;
+    const char *twice = sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
+    if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
+    return check_tensors(header, data_size) &&
+           (size == UINT64_MAX || size - 8 - length == *data_size ||
+            fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path, size - 8 - length,
+                 *data_size));
 }
 
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
@@ -1760,6 +1831,18 @@ static void metadata_key(const Option *option, char *key, size_t room)
 {
     snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
+}
+
+// An option as a member of the metadata, after a comma; "" if it is not stored.
+enum { STORED_ROOM = 144 };
+
+static const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
+{
+    char key[64], value[64];
+    metadata_key(option, key, sizeof key);
+    option_text(option, o, value, sizeof value);
+    snprintf(text, STORED_ROOM, ",\"%s\":\"%s\"", key, value);
+    return option->stored ? text : "";
 }
 
 static void note_missing(Checkpoint *checkpoint, const char *what)
@@ -1822,20 +1905,15 @@ static bool place_tensor(const Header *header, const char *prefix, const Matrix 
     return true;
 }
 
-// One number, from little-endian bytes.
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
-    uint64_t bits = 0;
-    for (uint64_t i = width; i-- > 0;) bits = bits << 8 | bytes[i];
-    if (width == 4) {
-        uint32_t bits32 = (uint32_t)bits;
-        float x;
-        memcpy(&x, &bits32, sizeof x);
-        return (double)x;
-    }
+    uint64_t bits = decode_word(bytes, width);
+    uint32_t bits32 = (uint32_t)bits;
     double x;
+    float x32;
     memcpy(&x, &bits, sizeof x);
-    return x;
+    memcpy(&x32, &bits32, sizeof x32);
+    return width == 4 ? (double)x32 : x;
 }
 
 // The hash FNV-1a of bytes, after those whose hash is given.
@@ -1922,22 +2000,18 @@ static Model sized_model(const Config *config, size_t vocab_size)
 }
 
 // The model, its tokenizer and what else is stored, from an open file.
-static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
-                       Checkpoint *checkpoint)
+static bool read_model(int file, Header *header, size_t longest, Work *work, Checkpoint *checkpoint)
 {
-    uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, tokenizer)) {
-        return false;
-    }
-    // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
-    *model = sized_model(&o->config, tokenizer->vocab_size);
+    Model *model = &work->model;
+    uint64_t data_size = 0;
+    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &work->tokenizer)) return false;
+    // Memory is taken only for a model whose numbers the file could hold.
+    *model = sized_model(&o->config, work->tokenizer.vocab_size);
     if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
-    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC)) {
-        return false;
-    }
+    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC)) return false;
     model->steps_done = o->step;
 
     double numbers[N_RANDOM] = {0};
@@ -1963,35 +2037,23 @@ static bool read_model(int file, Header *header, size_t longest, Model *model, T
     return true;
 }
 
-// Loads a model file, for work on documents of up to `longest` characters. The caller frees model and tokenizer.
-static bool load_model(const char *path, size_t longest, Model *model, Tokenizer *tokenizer, Checkpoint *checkpoint)
+static void free_header(Header *header)
+{
+    free(header->bytes);
+    free(header->tensors);
+    free(header->metadata);
+}
+
+// Loads a model file, for work on documents of up to `longest` characters.
+static bool load_model(Job *job, const char *path, size_t longest)
 {
     Header header = {.path = path};
     int file = open_file(path, O_RDONLY);
-    bool ok = file >= 0 ? read_model(file, &header, longest, model, tokenizer, checkpoint)
-                        : fail("%s: %s", path, strerror(errno));
-    free(header.bytes);
-    free(header.tensors);
-    free(header.metadata);
-    if (file >= 0) close(file);
+    if (file < 0) return fail_errno(path);
+    bool ok = read_model(file, &header, longest, &job->work, &job->checkpoint);
+    free_header(&header);
+    close(file);
     return ok;
-}
-
-// The first n documents become tokens.
-static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name)
-{
-    for (size_t i = 0; i < n; i++) {
-        Document *doc = &all->docs[i];
-        size_t done = encode(tokenizer, doc->tokens, doc->length);
-        if (done < doc->length) {
-            char bytes[4];
-            uint32_t unknown = doc->tokens[done];
-            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line, length, bytes,
-                        length ? ", " : "", (unsigned)unknown);
-        }
-    }
-    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2032,14 +2094,6 @@ static void hold_signals(bool held)
 {
     sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL);
 }
-
-// Where a model goes.
-typedef struct {
-    const char *name;              // as the user gave it
-    char *path, *folder;           // with symbolic links followed
-    char *part;                    // the name while the file is not whole
-    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
-} Target;
 
 static void free_target(Target *target)
 {
@@ -2092,11 +2146,11 @@ static bool find_target(Target *target, const char *name)
     target->path = *name ? realpath(name, NULL) : NULL;
     if (target->path) {
         if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
-            return fail("%s: %s", name, strerror(errno));
+            return fail_errno(name);
         }
         if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
-        return fail("%s: %s", name, strerror(errno));
+        return fail_errno(name);
     } else if (lstat(name, &info) == 0) {
         return fail("%s: a link that leads nowhere", name);
     } else {
@@ -2112,53 +2166,38 @@ static bool find_target(Target *target, const char *name)
         slash[slash == target->folder] = '\0';
     }
     target->reserve = open_part(target);
-    if (target->reserve < 0) return fail("%s: %s", name, strerror(errno));
+    if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
     return true;
 }
 
-static void write_string(FILE *out, const uint32_t *codes, size_t n)
-{
-    putc('"', out);
-    for (size_t i = 0; i < n; i++) {
-        char bytes[4];
-        if (codes[i] < 0x20) {
-            fprintf(out, "\\u%04x", (unsigned)codes[i]);
-        } else {
-            fprintf(out, "%s%.*s", codes[i] == '"' || codes[i] == '\\' ? "\\" : "",
-                    (int)encode_utf8(codes[i], bytes), bytes);
-        }
-    }
-    putc('"', out);
-}
-
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
 // Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
-static char *new_header(const Target *target, const Options *options_of_run, uint64_t step, const Model *model,
-                        const Tokenizer *tokenizer, uint64_t hash, size_t *length)
+static char *new_header(const char *name, Options o, uint64_t step, const Work *work, uint64_t hash, size_t *length)
 {
-    Options snapshot = *options_of_run, *o = &snapshot;
-    char *header = NULL;
+    const Model *model = &work->model;
+    char *header = NULL, pair[STORED_ROOM];
     FILE *out = open_memstream(&header, length);
     if (!out) {
         no_memory();
         return NULL;
     }
-    o->step = step;
+    o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].stored) {
-            char key[64], value[64];
-            metadata_key(&options[i], key, sizeof key);
-            option_text(&options[i], o, value, sizeof value);
-            fprintf(out, ",\"%s\":\"%s\"", key, value);
+    for (size_t i = 0; i < N_OPTIONS; i++) fputs(stored_text(&options[i], &o, pair), out);
+    fprintf(out, ",\"vocab\":\"");
+    for (size_t i = 0; i < work->tokenizer.BOS; i++) {
+        uint32_t code = work->tokenizer.uchars[i];
+        char bytes[4];
+        if (code < 0x20) {
+            fprintf(out, "\\u%04x", (unsigned)code);
+        } else {
+            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)encode_utf8(code, bytes), bytes);
         }
     }
-    fprintf(out, ",\"vocab\":");
-    write_string(out, tokenizer->uchars, tokenizer->BOS);
-    fprintf(out, "}");
+    fprintf(out, "\"}");
     static const char *const prefixes[] = {"", "train.m.", "train.v."};
     size_t at = 0;
     for (size_t p = 0; p < 3; p++) {
@@ -2177,31 +2216,51 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
     ok = fclose(out) == 0 && ok;
     if (ok && *length <= MAX_HEADER) return header;
     free(header);
-    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
+    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", name);
     return NULL;
 }
 
-static void encode_word(uint64_t bits, unsigned char bytes[8])
+// Whether the model can be saved, as far as that can be known before the first step.
+static bool can_save(Target *target, const Options *o, const Work *work)
 {
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(bits >> 8 * i);
+    size_t length;
+    char *header = NULL;
+    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, work, 0, &length));
+    free(header);
+    return ok;
 }
 
-static void encode_number(double x, unsigned char bytes[8])
+static void encode_word(uint64_t word, unsigned char bytes[8])
 {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    encode_word(bits, bytes);
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(word >> 8 * i);
+}
+
+// Numbers as they are in a file: into it, or, if `out` is NULL, into the hash, which is returned.
+static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t hash)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char bytes[8];
+        uint64_t bits;
+        memcpy(&bits, &a[i], sizeof bits);
+        encode_word(bits, bytes);
+        if (out) {
+            put_bytes(out, bytes, 8);
+        } else {
+            hash = hash_bytes(hash, bytes, 8);
+        }
+    }
+    return hash;
 }
 
 // Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
 // where it is.
-static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
-                       const Random *random)
+static bool save_model(Target *target, const Options *o, const Work *work)
 {
     static Output out;
+    const Model *model = &work->model;
     unsigned char bytes[8];
     double numbers[N_RANDOM];
-    pack_random(random, numbers);
+    pack_random(work->rng, numbers);
     const struct { const double *a; size_t n; } parts[] = {
         {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
         {numbers, N_RANDOM},
@@ -2211,29 +2270,19 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
         if (!all_finite(parts[p].a, parts[p].n)) {
             return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
-        for (size_t i = 0; i < parts[p].n; i++) {
-            encode_number(parts[p].a[i], bytes);
-            hash = hash_bytes(hash, bytes, 8);
-        }
+        hash = put_numbers(NULL, parts[p].a, parts[p].n, hash);
     }
     size_t length = 0;
-    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length);
+    char *header = new_header(target->name, *o, model->steps_done, work, hash, &length);
     if (!header) return false;
-    if (target->reserve >= 0) {
-        close(target->reserve);
-        target->reserve = -1;
-    }
+    if (target->reserve >= 0) close(target->reserve);
+    target->reserve = -1;
     out.file = open_part(target);
     out.error = out.file < 0 ? errno : 0;
     encode_word(length, bytes);
     put_bytes(&out, bytes, 8);
     put_bytes(&out, header, length);
-    for (size_t p = 0; p < 4; p++) {
-        for (size_t i = 0; i < parts[p].n; i++) {
-            encode_number(parts[p].a[i], bytes);
-            put_bytes(&out, bytes, 8);
-        }
-    }
+    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p].a, parts[p].n, 0);
     free(header);
     bool ok = flush(&out);
     take_mode(target, out.file);
@@ -2256,9 +2305,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
         fsync(folder);
         close(folder);
     }
-    if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
-        hold_signals(false);
-    }
+    if (!interrupted) hold_signals(false);         // otherwise this was the last save, and what comes is the last word
     return renamed || fail(ok ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
                            target->name, strerror(out.error), target->part);
 }
@@ -2268,26 +2315,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
  */
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
-#define POINTS 256                 // of the loss curve, at most
 #define LAST_STEPS 100             // whose mean loss is told at the end
-
-typedef struct {
-    const Options *o;
-    const Model *model;
-    const Tokenizer *tokenizer;
-    const Random *random;
-    Target target;                 // name: NULL if nothing is to be saved
-    Output *log;                   // NULL if there is none
-    bool lines, bar;               // a line for each step? a progress bar?
-    bool plain, color;             // ASCII alone? colors?
-    uint64_t first;                // steps that were done when the run began
-    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
-    double began, last_draw, last_flush;
-    double smooth, weight;         // running mean of the loss, and how much of it is there
-    double last_sum, last_n;       // of the losses of the last steps
-    size_t n_points;               // of the curve
-    struct { double sum, n; } curve[POINTS];
-} Run;
 
 static double seconds(void)
 {
@@ -2296,14 +2324,22 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap.
-static size_t terminal_columns(void)
+// How wide the terminal is that an open file leads to; 0: nobody knows.
+static size_t terminal_columns(int file)
 {
+    (void)file;
 #ifdef TIOCGWINSZ
     struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col - 1u;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0) return size.ws_col;
 #endif
-    return 79;
+    return 0;
+}
+
+// Columns for the progress: those that can be written without a wrap.
+static size_t bar_columns(void)
+{
+    size_t columns = terminal_columns(STDERR_FILENO);
+    return columns ? columns - 1 : 79;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2319,39 +2355,40 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
-static void start_curve(Run *run, uint64_t from)
+static void start_curve(Progress *progress, uint64_t from)
 {
-    uint64_t n = run->o->config.steps - from;
-    run->from = from;
-    run->n_points = n < POINTS ? (size_t)n : POINTS;
+    uint64_t n = progress->steps - from;
+    progress->from = from;
+    progress->n_points = n < POINTS ? (size_t)n : POINTS;
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
-static void set_up_progress(Run *run)
+static void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     struct stat out;
     bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
-    run->bar = !run->o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-    run->lines = !run->o->quiet && !(run->bar && isatty(STDOUT_FILENO));
-    run->plain = !shows_unicode();
-    run->color = !(no_color && *no_color);
-    run->first = run->model->steps_done;
-    start_curve(run, run->first);
-    run->began = run->last_draw = run->last_flush = seconds();
+    progress->bar = !o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    progress->lines = !o->quiet && !(progress->bar && isatty(STDOUT_FILENO));
+    progress->plain = !shows_unicode();
+    progress->color = !(no_color && *no_color);
+    progress->first = steps_done;
+    progress->steps = o->config.steps;
+    start_curve(progress, steps_done);
+    progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
-static void add_to_curve(Run *run, uint64_t step, double loss)
+static void add_to_curve(Progress *progress, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
-    run->curve[i].sum += loss;
-    run->curve[i].n++;
-    if (run->o->config.steps - step <= LAST_STEPS) {
-        run->last_sum += loss;
-        run->last_n++;
+    size_t i = (size_t)((step - progress->from) * progress->n_points / (progress->steps - progress->from));
+    progress->curve[i].sum += loss;
+    progress->curve[i].n++;
+    if (progress->steps - step <= LAST_STEPS) {
+        progress->last_sum += loss;
+        progress->last_n++;
     }
-    run->smooth = 0.99 * run->smooth + 0.01 * loss;
-    run->weight = 0.99 * run->weight + 0.01;
+    progress->smooth = 0.99 * progress->smooth + 0.01 * loss;
+    progress->weight = 0.99 * progress->weight + 0.01;
 }
 
 // Seconds as people read them.
@@ -2369,19 +2406,18 @@ static void time_text(double s, char *text, size_t room)
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
 // The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
-static void draw_bar(const Run *run, uint64_t done, double now)
+static void draw_bar(const Progress *progress, uint64_t done, double now)
 {
-    const Options *o = run->o;
-    size_t columns = terminal_columns(), used = 0;
-    double rate = (double)(done - run->first) / (now - run->began);
+    size_t columns = bar_columns(), used = 0;
+    double rate = (double)(done - progress->first) / (now - progress->began);
     char parts[4][64], left[32];
-    time_text((double)(o->config.steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, o->config.steps);
-    snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
+    time_text((double)(progress->steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
+    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
-        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->config.steps);
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)progress->steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
     bool fits[4] = {false};
@@ -2396,13 +2432,13 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     at += sprintf(at, "\r");
     size_t cells = columns - used > 2 ? columns - used - 2 : 0;
     cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
-    size_t full = (size_t)((double)done / (double)o->config.steps * (double)cells);
-    at += sprintf(at, "%s", cells && run->color ? "\033[36m" : "");
+    size_t full = (size_t)((double)done / (double)progress->steps * (double)cells);
+    at += sprintf(at, "%s", cells && progress->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
-        at += sprintf(at, "%s%s", i == full && run->color ? "\033[0;2m" : "",
-                      run->plain ? (i < full ? "#" : ".") : (i < full ? "\u2501" : "\u2500"));
+        at += sprintf(at, "%s%s", i == full && progress->color ? "\033[0;2m" : "",
+                      progress->plain ? (i < full ? "#" : ".") : (i < full ? "\u2501" : "\u2500"));
     }
-    at += sprintf(at, "%s", cells ? (run->color ? "\033[0m  " : "  ") : "");
+    at += sprintf(at, "%s", cells ? (progress->color ? "\033[0m  " : "  ") : "");
     for (size_t i = 0, n = 0; i < 4; i++) {
         if (fits[i]) at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
     }
@@ -2411,22 +2447,22 @@ static void draw_bar(const Run *run, uint64_t done, double now)
 }
 
 // The loss curve, six lines high: in Braille, which has two by four dots to a character, or in ASCII.
-static void draw_curve(const Run *run, double took)
+static void draw_curve(const Progress *progress, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
-    size_t columns = terminal_columns(), across = run->plain ? 1 : 2, up = run->plain ? 2 : 4;
-    if (columns < 16 || run->n_points < 2) return;
+    size_t columns = bar_columns(), across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
+    if (columns < 16 || progress->n_points < 2) return;
     size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
-    width = width * across > run->n_points ? (run->n_points + across - 1) / across : width;
-    size_t n = width * across < run->n_points ? width * across : run->n_points;
+    width = width * across > progress->n_points ? (progress->n_points + across - 1) / across : width;
+    size_t n = width * across < progress->n_points ? width * across : progress->n_points;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
     double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
-        for (size_t k = i * run->n_points / n; k < (i + 1) * run->n_points / n; k++) {
-            sum += run->curve[k].sum;
-            count += run->curve[k].n;
+        for (size_t k = i * progress->n_points / n; k < (i + 1) * progress->n_points / n; k++) {
+            sum += progress->curve[k].sum;
+            count += progress->curve[k].n;
         }
         mean[i] = count > 0 ? sum / count : i ? mean[i - 1] : 0;       // a log may have gaps
     }
@@ -2447,147 +2483,158 @@ static void draw_curve(const Run *run, double took)
         size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
         before = i ? before : level;
         for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
-            if (k == level || (k != before && !run->plain)) {
+            if (k == level || (k != before && !progress->plain)) {
                 cells[k / up][i / across] |= dots[i % across][k % up];
             }
         }
         before = level;
     }
     char title[96], last_part[48] = "";
-    uint64_t all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
+    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
     if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
     snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
         if (row == ROWS - 1 || row == 0) snprintf(label, sizeof label, "%.2f", row ? high : low);
-        fprintf(stderr, "%7.7s %s%s", label, run->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
-                run->color ? "\033[36m" : "");
+        fprintf(stderr, "%7.7s %s%s", label, progress->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
+                progress->color ? "\033[36m" : "");
         for (size_t i = 0; i < width; i++) {
             char bytes[4];
             unsigned char cell = cells[row][i];
-            if (run->plain || !cell) {
+            if (progress->plain || !cell) {
                 fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : '\'', stderr);
             } else {
                 fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
             }
         }
-        fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
+        fprintf(stderr, "%s\n", progress->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%" PRIu64, run->from + 1);
-    snprintf(last, sizeof last, "%" PRIu64, run->o->config.steps);
+    snprintf(first, sizeof first, "%" PRIu64, progress->from + 1);
+    snprintf(last, sizeof last, "%" PRIu64, progress->steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
 #define LOG_HEADING "step,loss,lr\n"
 
+// All of a log that is open, as a string. What else it must be, `wanted` says.
+static bool read_log(int file, const char *name, const char *wanted, char **text, size_t *n)
+{
+    unsigned char *bytes = NULL;
+    bool ok = read_all(file, &bytes, n, name);
+    *text = (char *)bytes;
+    if (!ok) return false;
+    bytes[*n] = '\0';                              // there is room: read_all() has found the end
+    return strncmp(*text, LOG_HEADING, strlen(LOG_HEADING)) == 0 ||
+           fail("%s: not a log %s: it does not begin with step,loss,lr", name, wanted);
+}
+
+// The step of a row, and its loss, which is not finite if there is none. What comes after them goes to *end.
+static uint64_t read_row(const char *row, double *loss, char **end)
+{
+    uint64_t step = strtoull(row, end, 10);
+    *loss = **end == ',' && (*end)[1] != ',' ? strtod(*end + 1, end) : NAN;
+    return step;
+}
+
 // The log of a resumed run goes on after the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
-static bool open_log(Run *run)
+static bool open_log(Progress *progress, const Options *o)
 {
     struct stat info, out;
     static Output log;
-    const char *name = run->o->log;
-    bool there = stat(name, &info) == 0;
+    bool there = stat(o->log, &info) == 0;
     if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
-        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
-        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        progress->log = &standard_output;          // rows among what is printed anyway, in order; on a terminal, alone
+        progress->bar = progress->bar && !isatty(STDOUT_FILENO);
         return true;
     }
-    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
-    log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (log.file < 0) return fail("%s: %s", name, strerror(errno));
-    run->log = &log;
+    bool old = o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
+    log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
+    if (log.file < 0) return fail_errno(o->log);
+    progress->log = &log;
     if (!old) {
         put(&log, LOG_HEADING);
         return true;
     }
-    unsigned char *text = NULL;
+    char *text = NULL, *newline, *rest;
     size_t n = 0, end = strlen(LOG_HEADING);
-    bool ok = read_all(log.file, &text, &n, name);
-    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
-        ok = fail("%s: not a log that can be continued: it does not begin with step,loss,lr", name);
-    }
-    while (ok && end < n) {
-        unsigned char *line = text + end, *newline = memchr(line, '\n', n - end);
-        if (!newline) break;
+    bool ok = read_log(log.file, o->log, "that can be continued", &text, &n);
+    while (ok && (newline = memchr(text + end, '\n', n - end))) {
+        double loss;
         *newline = '\0';
-        char *comma;
-        uint64_t step = strtoull((const char *)line, &comma, 10);
-        if (step > run->first) break;
-        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
-        if (run->bar && step && isfinite(loss)) {
-            if (run->from == run->first) start_curve(run, step - 1);
-            if (step > run->from) add_to_curve(run, step - 1, loss);
+        uint64_t step = read_row(text + end, &loss, &rest);
+        if (step > progress->first) break;
+        if (progress->bar && step && isfinite(loss)) {
+            if (progress->from == progress->first) start_curve(progress, step - 1);
+            if (step > progress->from) add_to_curve(progress, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    if (ok && (ftruncate(log.file, (off_t)end) < 0 || lseek(log.file, (off_t)end, SEEK_SET) < 0)) {
-        ok = fail("%s: %s", name, strerror(errno));
-    }
-    return ok;
+    return ok && ((ftruncate(log.file, (off_t)end) == 0 && lseek(log.file, (off_t)end, SEEK_SET) >= 0) ||
+                  fail_errno(o->log));
 }
 
-static void look_at_clock(Run *run, uint64_t done)
+static void look_at_clock(Progress *progress, uint64_t done)
 {
     double now = seconds();
-    if (run->bar && now - run->last_draw > REDRAW_SECONDS) {
-        run->last_draw = now;
-        draw_bar(run, done, now);
+    if (progress->bar && now - progress->last_draw > REDRAW_SECONDS) {
+        progress->last_draw = now;
+        draw_bar(progress, done, now);
     }
-    if (run->log && now - run->last_flush > FLUSH_SECONDS) {
-        run->last_flush = now;
-        flush(run->log);
+    if (progress->log && now - progress->last_flush > FLUSH_SECONDS) {
+        progress->last_flush = now;
+        flush(progress->log);
     }
 }
 
 // If the run is to be saved, saves it. The log does not lag the model file, unless it takes no more.
-static bool save_run(Run *run)
+static bool save_run(Job *job)
 {
-    if (run->log) flush(run->log);
-    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random);
+    if (job->progress.log) flush(job->progress.log);
+    return !job->o.save || save_model(&job->progress.target, &job->o, &job->work);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
-static bool stopped(const Run *run)
+static bool stopped(const Job *job)
 {
-    const Options *o = run->o;
+    const Options *o = &job->o;
+    const Output *log = job->progress.log;
     hold_signals(true);                            // nothing is left to lose but this message
     if (!interrupted && standard_output.error && !o->save) return said();
-    const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
+    const Output *failed = interrupted ? NULL : log && log->error ? log : &standard_output;
     bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
     return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
                    "%s%s%s%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s",
-                   !failed ? "" : failed == run->log ? o->log : "standard output", failed ? ": " : "",
-                   failed ? strerror(failed->error) : "", failed ? "; " : "", run->model->steps_done, o->config.steps,
-                   o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
+                   !failed ? "" : failed == log ? o->log : "standard output", failed ? ": " : "",
+                   failed ? strerror(failed->error) : "", failed ? "; " : "", job->work.model.steps_done,
+                   o->config.steps, o->save ? "saved in " : "not saved, as --save was not given",
+                   o->save ? o->save : "");
 }
 
-static bool note_step(Run *run, uint64_t step, double loss)
+static bool after_step(Work *work, uint64_t step, double loss)
 {
-    const Options *o = run->o;
-    uint64_t done = step + 1;
+    Job *job = work->job;
+    Progress *progress = &job->progress;
+    Output *log = progress->log;
+    uint64_t done = step + 1, save_every = job->o.save_every, steps = work->config->steps;
     if (!isfinite(loss)) {
         return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
                     isnan(loss) ? "not a number" : "infinite");
     }
-    if (run->lines) {
-        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, o->config.steps, loss,
-            o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    if (progress->lines) {
+        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss,
+            job->o.recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log == &standard_output && step == run->first) say(LOG_HEADING);
-    if (run->log) {
-        put(run->log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(&o->config, step));
-    }
-    if (run->bar) add_to_curve(run, step, loss);
-    if (run->bar || run->log) look_at_clock(run, done);
-    if (interrupted || standard_output.error || (run->log && run->log->error)) {
-        return save_run(run) && stopped(run);
-    }
-    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run);
+    if (log == &standard_output && step == progress->first) say(LOG_HEADING);
+    if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(work->config, step));
+    if (progress->bar) add_to_curve(progress, step, loss);
+    if (progress->bar || log) look_at_clock(progress, done);
+    if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && stopped(job);
+    return !save_every || done % save_every || done == steps || save_run(job);
 }
 
 static bool is_file(const char *name, const struct stat *file)
@@ -2611,26 +2658,18 @@ static const char *two_things(const Options *o)
            : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
 }
 
-// Whether the model can be saved, as far as that can be known.
-static bool find_room(Run *run)
-{
-    size_t length;
-    char *header = NULL;
-    bool ok = find_target(&run->target, run->o->save) &&
-              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length));
-    free(header);
-    return ok;
-}
-
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
-static bool begin_run(Run *run)
+static bool begin_run(Job *job)
 {
-    const Options *o = run->o;
+    const Options *o = &job->o;
     const char *twice = two_things(o);
-    set_up_progress(run);
-    if (!twice && ((o->save && !find_room(run)) || (o->log && !open_log(run)))) return false;
+    Progress *progress = &job->progress;
+    set_up_progress(progress, o, job->work.model.steps_done);
+    if (!twice && ((o->save && !can_save(&progress->target, o, &job->work)) || (o->log && !open_log(progress, o)))) {
+        return false;
+    }
     if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
-        unlink(run->target.path);
+        unlink(progress->target.path);
         twice = o->save;
     }
     running = 1;
@@ -2638,23 +2677,24 @@ static bool begin_run(Run *run)
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
-static bool end_run(Run *run, bool ok)
+static bool end_run(Job *job, bool ok)
 {
-    if (run->bar) fputs("\r\033[J", stderr);
-    double took = seconds() - run->began;
-    ok = ok && save_run(run) && (!interrupted || stopped(run));
-    if (run->log) {
-        flush(run->log);
-        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
-            run->log->error = errno;
-        }
-        if (ok && run->log->error) ok = fail("%s: %s", run->o->log, strerror(run->log->error));
+    Progress *progress = &job->progress;
+    Output *log = progress->log;
+    if (progress->bar) fputs("\r\033[J", stderr);
+    double took = seconds() - progress->began;
+    ok = ok && save_run(job) && (!interrupted || stopped(job));
+    if (log) {
+        flush(log);
+        if (log != &standard_output && close(log->file) < 0 && !log->error) log->error = errno;
+        if (ok && log->error) ok = fail("%s: %s", job->o.log, strerror(log->error));
     }
-    if (run->bar && ok) draw_curve(run, took);
-    if (run->bar && ok && run->last_n > 0) {
-        fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
+    if (progress->bar && ok) {
+        draw_curve(progress, took);
+        double n = progress->last_n;
+        if (n > 0) fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
     }
-    free_target(&run->target);
+    free_target(&progress->target);
     return ok;
 }
 
@@ -2662,12 +2702,6 @@ static bool end_run(Run *run, bool ok)
  * What the heads see. Attention is read off the tape: every weighted sum there is one head at one position, and its
  * first operand is the weights, one for each position that was looked at.
  */
-typedef struct {
-    double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
-    double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
-    double loss;                                 // of the model without this head
-} HeadStats;
-
 // The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
 static const Line *next_attention(const Tape *tape, size_t *line)
 {
@@ -2798,9 +2832,9 @@ typedef struct {
     int columns;
 } Label;
 
-static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen screen, size_t i)
+static Label label_of(const Work *work, Screen screen, size_t i)
 {
-    uint32_t code = i ? tokenizer->uchars[model->tokens[i]] : '^';
+    uint32_t code = i ? work->tokenizer.uchars[work->model.tokens[i]] : '^';
     Label label = {"", 1};
     if (is_space(code)) {
         strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
@@ -2856,12 +2890,12 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
 // are as narrow as the labels, and the percentage of the strongest comes after the row.
-static void draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
-                      Screen screen)
+static void draw_maps(const Work *work, const double *const *weights, size_t n, Screen screen)
 {
+    const Model *model = &work->model;
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
     for (size_t i = 0; i < n; i++) {
-        widest = label_of(model, tokenizer, screen, i).columns > 1 ? 2 : widest;
+        widest = label_of(work, screen, i).columns > 1 ? 2 : widest;
     }
     size_t margin = widest + 1, cell = margin + 3 * n <= screen.width ? 3 : widest;
     size_t one = margin + cell * n + (cell < 3 ? 5 : 0), gap = 3;
@@ -2884,13 +2918,13 @@ static void draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
                 for (size_t key = 1; key < row; key++) {
                     strongest = w[key] > w[strongest] ? key : strongest;
                 }
-                say_label(row ? label_of(model, tokenizer, screen, row - 1) : (Label){"", 0}, widest);
+                say_label(row ? label_of(work, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
                 for (size_t key = 0; key < (row ? row : n); key++) {
                     if (row) {
                         say_cell(screen, w[key], key == strongest, cell);
                     } else {
-                        say_label(label_of(model, tokenizer, screen, key), cell);
+                        say_label(label_of(work, screen, key), cell);
                     }
                 }
                 if (row && cell < 3) {
@@ -2993,21 +3027,13 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 #define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
 #define PAGE_POINTS 1000           // of the loss curve, at most
 
-typedef struct {
-    unsigned char *text;           // [n] the shipped page
-    size_t n, place;               // where the model goes
-    double *losses;                // [n_losses] of the run
-    size_t n_losses;
-    uint64_t first;                // the step of the first of them
-} Page;
-
 static const char page_mark[] = "THE MODEL";
 
 static bool read_page(Page *page, const char *argv0)
 {
     char name[4200];
     int file = open_shipped(argv0, "page.html", name, sizeof name);
-    if (file < 0) return fail("%s: %s", name, strerror(errno));
+    if (file < 0) return fail_errno(name);
     bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
     size_t length = sizeof page_mark - 1;
@@ -3018,42 +3044,28 @@ static bool read_page(Page *page, const char *argv0)
 }
 
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
-static bool parse_losses(Page *page, const char *text, size_t n, const char *name)
+static bool read_losses(Page *page, const char *name)
 {
-    static const char heading[] = "step,loss,lr\n";
-    size_t at = sizeof heading - 1;
-    if (n < at || memcmp(text, heading, at) != 0) {
-        return fail("%s: not a log of a run: it does not begin with step,loss,lr", name);
-    }
+    size_t n = 0, at = strlen(LOG_HEADING);
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) return fail_errno(name);
+    bool ok = read_log(file, name, "of a run", &page->log, &n);
+    close(file);
+    if (!ok) return false;
     page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
     if (!page->losses) return no_memory();
-    for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
+    for (const char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
         char *end;
-        uint64_t step = strtoull(text + at, &end, 10);
-        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
+        double loss;
+        uint64_t step = read_row(page->log + at, &loss, &end);
         page->first = page->n_losses ? page->first : step;
         if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
             return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
         }
         page->losses[page->n_losses++] = loss;
+        at = (size_t)(newline - page->log) + 1;
     }
     return page->n_losses || fail("%s: not a log of a run: no step in it", name);
-}
-
-static bool read_losses(Page *page, const char *name)
-{
-    unsigned char *text = NULL;
-    size_t n = 0;
-    int file = open_file(name, O_RDONLY);
-    if (file < 0) return fail("%s: %s", name, strerror(errno));
-    bool ok = read_all(file, &text, &n, name);
-    if (ok) {
-        text[n] = '\0';                                      // there is room: read_all() has found the end
-        ok = parse_losses(page, (char *)text, n, name);
-    }
-    free(text);
-    close(file);
-    return ok;
 }
 
 static void say_character(uint32_t code)
@@ -3118,9 +3130,11 @@ static void say_losses(const Page *page)
 }
 
 // The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
-static void say_model(const Options *o, const Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+static void say_model(const Options *o, const Work *work, const Checkpoint *checkpoint)
 {
+    const Model *model = &work->model;
     const char *slash = strrchr(o->arguments[0], '/');
+    char pair[STORED_ROOM];
     say("{\"version\":\"%s\",\n\"file\":", VERSION);
     say_string(slash ? slash + 1 : o->arguments[0]);
     if (o->n_arguments == 2) {
@@ -3128,16 +3142,9 @@ static void say_model(const Options *o, const Model *model, const Tokenizer *tok
         say_string(o->arguments[1]);
     }
     say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
-    for (size_t i = 0; i < tokenizer->BOS; i++) say_character(tokenizer->uchars[i]);
+    for (size_t i = 0; i < work->tokenizer.BOS; i++) say_character(work->tokenizer.uchars[i]);
     say("\"");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].stored) {
-            char key[64], value[64];
-            metadata_key(&options[i], key, sizeof key);
-            option_text(&options[i], &checkpoint->options, value, sizeof value);
-            say(",\"%s\":\"%s\"", key, value);
-        }
-    }
+    for (size_t i = 0; i < N_OPTIONS; i++) say("%s", stored_text(&options[i], &checkpoint->options, pair));
     say("},\n\"state_dict\":[");
     for (size_t i = 0; i < model->n_matrices; i++) {
         const Matrix *w = &model->state_dict[i];
@@ -3153,65 +3160,42 @@ static void say_model(const Options *o, const Model *model, const Tokenizer *tok
  * Commands.
  */
 
-// What a command works on: all of it, freed in one place.
-typedef struct Job {
-    Work work;
-    Options o;
-    const char *argv0;
-    Random rng;
-    Checkpoint checkpoint;
-    Run run;
-    bool numbered;                 // samples: those after training are, as in Python
-    uint64_t *known;               // samples: what they are compared with, [room] of hashes
-    size_t room;                   // a power of two
-    uint64_t n_samples;            // samples: so many are done
-    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
-    const double **weights;        // heads: what each looked at in one word
-    HeadStats *stats;              // heads: what each does over a file
-    double *backup;                // heads: a matrix that is set to zero for a while
-    Page page;
-} Job;
-
 static void free_job(Job *job)
 {
-    Work *w = &job->work;
-    free(w->prompt.tokens);
-    free(w->docs.docs);
-    free(w->docs.text);
-    free_tokenizer(&w->tokenizer);
-    free_model(&w->model);
+    Work *work = &job->work;
+    free(work->prompt.tokens);
+    free(work->docs.docs);
+    free(work->docs.text);
+    free_tokenizer(&work->tokenizer);
+    free_model(&work->model);
     free(job->known);
     free(job->weights);
     free(job->stats);
     free(job->backup);
     free(job->page.text);
+    free(job->page.log);
     free(job->page.losses);
 }
 
-// The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
-// token before them they must fit the block.
-static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size, Document *doc)
+// The tokens of a text that the command line gives (`what` says as what; NULL: it gives none). With the start token
+// before them they must fit the block.
+static bool read_prompt(Work *work, const char *what, const char *text)
 {
-    size_t n = strlen(text), used = 0;
-    *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
-    if (!doc->tokens) return no_memory();
+    Document *prompt = &work->prompt;
+    size_t n = text ? strlen(text) : 0, used = 0, room = work->model.block_size - 1;
+    prompt->tokens = malloc((n + 1) * sizeof *prompt->tokens);
+    if (!prompt->tokens) return no_memory();
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         if (code < 0) return usage("%s: not valid UTF-8", what);
-        doc->tokens[doc->length] = (uint32_t)code;
-        if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
+        prompt->tokens[prompt->length] = (uint32_t)code;
+        if (encode(&work->tokenizer, prompt->tokens + prompt->length, 1) == 0) {
             return usage("%s %s: the model does not know the character %.*s", what, text, (int)used, text + i);
         }
-        doc->length++;
+        prompt->length++;
     }
-    return doc->length < block_size ||
-           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, block_size - 1);
-}
-
-static bool read_prompt(Job *job)
-{
-    Work *w = &job->work;
-    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt);
+    return prompt->length <= room ||
+           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, room);
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
@@ -3284,96 +3268,92 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
 
 /* What the story asks for: from the command line, and from the files that it names. */
 
-static bool read_documents(Work *w)
-{
-    return load_documents(&w->job->o, w->job->argv0, &w->docs);
-}
-
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
-static bool read_checkpoint(Work *w)
+static bool read_checkpoint(Work *work)
 {
-    Job *job = w->job;
+    Job *job = work->job;
     Options *o = &job->o;
-    uint64_t hash = o->save || o->resume ? fingerprint(&w->docs) : 0;
-    job->checkpoint.resuming = w->resumed = o->resume;
+    uint64_t hash = o->save || o->resume ? fingerprint(&work->docs) : 0;
+    job->checkpoint.resuming = work->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
-        return new_tokenizer(&w->tokenizer);
+        return new_tokenizer(&work->tokenizer);
     }
-    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint) &&
-           resume_options(o, &job->checkpoint) &&
+    return load_model(job, o->resume, work->docs.longest) && resume_options(o, &job->checkpoint) &&
            (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
 
-static bool encode_documents(Work *w, size_t n)
+// The first n documents become tokens.
+static bool encode_documents(Work *work, size_t n)
 {
-    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o));
+    for (size_t i = 0; i < n; i++) {
+        Document *doc = &work->docs.docs[i];
+        size_t done = encode(&work->tokenizer, doc->tokens, doc->length);
+        if (done < doc->length) {
+            char bytes[4];
+            uint32_t unknown = doc->tokens[done];
+            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&work->job->o),
+                        doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
+        }
+    }
+    return true;
 }
 
-static bool encode_all(Work *w)
+static bool new_parameters(Work *work)
 {
-    return encode_documents(w, w->docs.n);
-}
-
-static bool new_parameters(Work *w)
-{
-    w->model = sized_model(w->config, w->tokenizer.vocab_size);
-    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC);
+    work->model = sized_model(work->config, work->tokenizer.vocab_size);
+    return new_model(&work->model, work->docs.longest, work->config->batch, ATOMIC);
 }
 
 // What people may want to know of the first n documents, once nothing is wrong any more.
-static void note_documents(const Work *w, size_t n)
+static void note_documents(const Work *work, size_t n)
 {
-    const Options *o = &w->job->o;
+    const Options *o = &work->job->o;
     size_t n_cut = 0, longest = 0;
     if (o->quiet) return;
     for (size_t i = 0; i < n; i++) {
-        size_t length = w->docs.docs[i].length;
-        n_cut += length >= w->model.block_size;
+        size_t length = work->docs.docs[i].length;
+        n_cut += length >= work->model.block_size;
         longest = length > longest ? length : longest;
     }
-    if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
+    if (work->tokenizer.uchars[work->docs.text[0]] == 0xfeff) {
         note("%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
              data_name(o));
     }
     if (n_cut) {
         note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
-             data_name(o), n_cut, n, w->model.block_size, longest + 1);
+             data_name(o), n_cut, n, work->model.block_size, longest + 1);
     }
 }
 
-static bool begin_training(Work *w)
+static bool begin_training(Work *work)
 {
-    Job *job = w->job;
-    uint64_t holdout = w->config->holdout;
-    if (holdout >= w->docs.n) {
-        return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout, w->docs.n);
+    Job *job = work->job;
+    uint64_t holdout = work->config->holdout;
+    size_t n = work->docs.n;
+    if (holdout >= n) {
+        return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout, n);
     }
-    if (w->resumed) job->rng = job->checkpoint.random;
-    watch(&w->model, &w->tokenizer);
-    job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    if (work->resumed) job->rng = job->checkpoint.random;
+    watch(&work->model, &work->tokenizer);
     job->numbered = true;
-    if (!read_prompt(job) || !begin_run(&job->run)) return false;
-    note_documents(w, w->docs.n);
-    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars);
+    if (!read_prompt(work, "--prompt", job->o.prompt) || !begin_run(job)) return false;
+    note_documents(work, n);
+    return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, work->tokenizer.uchars);
 }
 
-static bool after_step(Work *w, uint64_t step, double loss)
+static bool end_training(Work *work, bool ok)
 {
-    return note_step(&w->job->run, step, loss);
-}
-
-static bool end_training(Work *w, bool ok)
-{
-    ok = ok && (all_finite(w->model.params, w->model.num_params) || fail("a parameter is no longer finite"));
-    const Options *o = &w->job->o;
+    ok = ok && (all_finite(work->model.params, work->model.num_params) || fail("a parameter is no longer finite"));
+    const Options *o = &work->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
-    size_t holdout = (size_t)w->config->holdout, n_tokens;
-    if (!end_run(&w->job->run, ok)) return false;
+    size_t holdout = (size_t)work->config->holdout, n_tokens;
+    if (!end_run(work->job, ok)) return false;
     if (holdout) {
-        double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
+        double loss = mean_loss(&work->model, work->docs.docs + work->docs.n - holdout, holdout, &n_tokens, NULL);
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
-        say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
+        say("%sheld out: %zu docs, loss %.4f\n", work->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
     }
     if (!o->quiet || o->config.samples) {
         say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
@@ -3383,19 +3363,19 @@ static bool end_training(Work *w, bool ok)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
-static bool finite_scores(Work *w, const double *scores)
+static bool finite_scores(Work *work, const double *scores)
 {
-    return all_finite(scores, w->model.vocab_size) ||
-           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", w->job->n_samples + 1);
+    return all_finite(scores, work->model.vocab_size) ||
+           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", work->job->n_samples + 1);
 }
 
 // With --new a sample that is known is not printed, and one more is drawn in its place.
-static bool after_sample(Work *w, uint64_t i, size_t length)
+static bool after_sample(Work *work, uint64_t i, size_t length)
 {
-    Job *job = w->job;
+    Job *job = work->job;
     job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
-    known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
+    known = known || (job->known && is_known(job, work->model.tokens, length, work->tokenizer.uchars, job->o.new));
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
@@ -3405,7 +3385,7 @@ static bool after_sample(Work *w, uint64_t i, size_t length)
                     "--temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
     }
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
-    say_tokens(w->tokenizer.uchars, w->model.tokens, length);
+    say_tokens(work->tokenizer.uchars, work->model.tokens, length);
     return said();
 }
 
@@ -3415,18 +3395,11 @@ static bool after_sample(Work *w, uint64_t i, size_t length)
 static bool run_train(Job *job)
 {
     if (!microgpt(&job->work)) return false;
-    if (job->run.bar && job->o.config.samples) {
+    if (job->progress.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
     return true;
-}
-
-// The model file that the command line names, for documents of up to `longest` characters.
-static bool load(Job *job, size_t longest)
-{
-    Work *w = &job->work;
-    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint);
 }
 
 // Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
@@ -3435,7 +3408,7 @@ static bool run_sample(Job *job)
 {
     const Checkpoint *checkpoint = &job->checkpoint;
     uint64_t seed = job->o.config.seed;
-    if (!load(job, 0) || !read_prompt(job)) return false;
+    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->work, "--prompt", job->o.prompt)) return false;
     if (job->o.new && (!read_documents(&job->work) ||
                        !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL))) {
         return false;
@@ -3449,22 +3422,22 @@ static bool run_sample(Job *job)
 // The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
 static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
-    Work *w = &job->work;
-    if (!read_documents(w) || !load(job, w->docs.longest)) return false;
+    Work *work = &job->work;
+    if (!read_documents(work) || !load_model(job, job->o.arguments[0], work->docs.longest)) return false;
     uint64_t docs = job->o.docs ? job->o.docs : most;
-    *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    if (!encode_documents(w, *n)) return false;
-    note_documents(w, *n);
+    *n = docs < work->docs.n ? (size_t)docs : work->docs.n;
+    if (!encode_documents(work, *n)) return false;
+    note_documents(work, *n);
     return true;
 }
 
 // How surprised a saved model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Work *w = &job->work;
+    Work *work = &job->work;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(&work->model, work->docs.docs, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
@@ -3477,13 +3450,11 @@ static bool run_eval(Job *job)
 static bool show_word(Job *job)
 {
     const char *text = job->o.arguments[1];
-    Work *w = &job->work;
-    Model *model = &w->model;
-    if (!load(job, strlen(text)) || !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt)) {
-        return false;
-    }
+    Work *work = &job->work;
+    Model *model = &work->model;
+    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(work, "the word", text)) return false;
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    size_t n = take_document(model, &w->prompt);
+    size_t n = take_document(model, &work->prompt);
     document_loss(model, n);
     tape_compute(&model->tape);
     job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
@@ -3494,7 +3465,7 @@ static bool show_word(Job *job)
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
     } else {
-        draw_maps(model, &w->tokenizer, job->weights, n, screen_of_output());
+        draw_maps(work, job->weights, n, screen_of_output());
     }
     return true;
 }
@@ -3502,8 +3473,8 @@ static bool show_word(Job *job)
 // `heads MODEL`: what every head does over a file of documents.
 static bool show_heads(Job *job)
 {
-    Work *w = &job->work;
-    Model *model = &w->model;
+    Work *work = &job->work;
+    Model *model = &work->model;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
@@ -3511,11 +3482,11 @@ static bool show_heads(Job *job)
     job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
     if (!stats || !job->backup) return no_memory();
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
+    double loss = mean_loss(model, work->docs.docs, n_docs, &n_tokens, stats);
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        stats[h].loss = loss_without(model, w->docs.docs, n_docs, layer, head, job->backup);
+        stats[h].loss = loss_without(model, work->docs.docs, n_docs, layer, head, job->backup);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
@@ -3547,24 +3518,24 @@ static bool run_heads(Job *job)
 // The model as a page, to look at in a browser.
 static bool run_page(Job *job)
 {
-    const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
-    Work *w = &job->work;
+    const char *path = job->o.arguments[0];
+    Work *work = &job->work;
     Page *page = &job->page;
     if (isatty(STDOUT_FILENO)) {
         return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > page.html", path);
     }
-    if (!load(job, 0)) return false;
-    if (w->model.num_params > PAGE_PARAMS) {
-        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, w->model.num_params,
+    if (!load_model(job, path, 0)) return false;
+    if (work->model.num_params > PAGE_PARAMS) {
+        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, work->model.num_params,
                     PAGE_PARAMS);
     }
-    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt) || !read_page(page, job->argv0) ||
+    if (!read_prompt(work, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
         (job->o.log && !read_losses(page, job->o.log))) {
         return false;
     }
     size_t end = page->place + sizeof page_mark - 1;
     put_bytes(&standard_output, page->text, page->place);
-    say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
+    say_model(&job->o, work, &job->checkpoint);
     if (page->n_losses) say_losses(page);
     say("}");
     put_bytes(&standard_output, page->text + end, page->n - end);

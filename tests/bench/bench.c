@@ -110,11 +110,10 @@ static double token_work(const Model *model, size_t pos_id)
 
 static bool measure(const Case *bench, const char *names, Result *result)
 {
-    static Job job;
+    static Job job;                        // no lines, no bar, no log, nothing to save
     job.o = recipes[RECIPE_MICROGPT];
     Config *config = &job.o.config;
     Random random;
-    job.run = (Run){.o = &job.o};          // no lines, no bar, no log, nothing to save
     Work work = {.config = config, .rng = &random, .job = &job};
     Documents *all = &work.docs;
     Model *model = &work.model;
@@ -140,7 +139,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
     config->n_head = bench->n_head;
     config->block_size = bench->block_size;
     *model = sized_model(config, work.tokenizer.vocab_size);
-    if (!encode_first(all, all->n, &work.tokenizer, names) ||
+    if (!encode_documents(&work, all->n) ||
         !new_model(model, all->longest, config->batch, false)) {
         return false;
     }

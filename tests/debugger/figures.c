@@ -79,9 +79,10 @@ static void walk(const Model *model)
 
 int main(int argc, char **argv)
 {
-    Documents all = {0};
+    static Job job;
     Tokenizer tokenizer = {0};
     Random rng;
+    Work work = {.job = &job};
     Options o = recipes[RECIPE_MICROGPT];
     if (argc != 5) {
         return 2;
@@ -92,11 +93,14 @@ int main(int argc, char **argv)
     o.config.n_head = strtoul(argv[4], NULL, 10);
     Model model = {0};
     random_seed(&rng, o.config.seed);
-    bool ok = load_documents(&o, argv[0], &all) && new_tokenizer(&tokenizer);
+    job.o = o;
+    job.argv0 = argv[0];
+    bool ok = read_documents(&work) && new_tokenizer(&tokenizer);
+    Documents all = work.docs;
     if (ok) {
         shuffle(&all, &rng);
         find_characters(&tokenizer, &all);
-        ok = encode_first(&all, all.n, &tokenizer, o.data);
+        ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
         model = sized_model(&o.config, tokenizer.vocab_size);
     }
     if (!ok || !new_model(&model, all.longest, 1, false)) {

@@ -61,14 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Header header = {.path = "input"};
     Work work = {0};
     Checkpoint checkpoint = {0};
-    bool ok = read_model(file, &header, 1, &work.model, &work.tokenizer, &checkpoint);
+    bool ok = read_model(file, &header, 1, &work, &checkpoint);
     check_failure(ok);
     if (ok) {
         check_model(&work, &checkpoint);
     }
-    free(header.bytes);
-    free(header.tensors);
-    free(header.metadata);
+    free_header(&header);
     free_tokenizer(&work.tokenizer);
     free_model(&work.model);
     return 0;

@@ -24,16 +24,20 @@ static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
     o.config.batch = batch;
     *run = (Trial){.o = o};
     random_seed(&run->random, o.config.seed);
-    if (!load_documents(&run->o, "", &run->all)) {
+    static Job job = {.argv0 = ""};
+    Work work = {.job = &job};
+    job.o = o;
+    if (!read_documents(&work)) {
         check(false, "the shipped names: expected to read them, saw: %s", failure.text);
         return false;
     }
+    run->all = work.docs;
     shuffle(&run->all, &run->random);
     bool ok = new_tokenizer(&run->tokenizer);
     if (ok) {
         find_characters(&run->tokenizer, &run->all);
         run->model = sized_model(&o.config, run->tokenizer.vocab_size);
-        ok = encode_first(&run->all, run->all.n, &run->tokenizer, o.data) &&
+        ok = encode(&run->tokenizer, run->all.text, run->all.n_text) == run->all.n_text &&
              new_model(&run->model, run->all.longest, batch, atomic);
     }
     if (!ok) {
