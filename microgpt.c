@@ -787,16 +787,10 @@ static void random_seed(Random *random, uint64_t seed)
     size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
-    for (size_t k = 0; k < n; k++) {
-        w[i] = (w[i] ^ ((w[i - 1] ^ (w[i - 1] >> 30)) * 1664525)) + key[j] + (uint32_t)j;
+    for (size_t k = 0; k < 2 * n - 1; k++) {         // first the key goes in, then all is mixed once more
+        w[i] ^= (w[i - 1] ^ (w[i - 1] >> 30)) * (k < n ? 1664525 : 1566083941);
+        w[i] += k < n ? key[j] + (uint32_t)j : -(uint32_t)i;
         j = (j + 1) % n_key;
-        if (++i == n) {
-            w[0] = w[n - 1];
-            i = 1;
-        }
-    }
-    for (size_t k = 1; k < n; k++) {
-        w[i] = (w[i] ^ ((w[i - 1] ^ (w[i - 1] >> 30)) * 1566083941)) - (uint32_t)i;
         if (++i == n) {
             w[0] = w[n - 1];
             i = 1;
@@ -887,10 +881,6 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
     static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
-    if (s[0] < 0x80) {
-        *used = 1;
-        return s[0];
-    }
     for (size_t length = 1; length <= 4 && length <= n; length++) {
         if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
         uint32_t code = s[0] & (unsigned char)~forms[length - 1].mask;
@@ -907,11 +897,7 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 
 static size_t encode_utf8(uint32_t code, char out[4])
 {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = length; i-- > 1; code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
     out[0] = (char)(leads[length] | code);
@@ -993,9 +979,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, co
 {
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
-    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
-        return no_memory();
-    }
+    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) return no_memory();
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
     if (!all->text || !all->docs) return no_memory();
@@ -1076,13 +1060,9 @@ static bool read_documents(Work *work)
 {
     const Options *o = &work->job->o;
     char name[4200];
-    int file = -1;
-    if (!o->data) {
-        file = open_shipped(work->job->argv0, "names.txt", name, sizeof name);
-    } else {
-        snprintf(name, sizeof name, "%s", data_name(o));
-        file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
-    }
+    snprintf(name, sizeof name, "%s", data_name(o));
+    int file = !o->data ? open_shipped(work->job->argv0, "names.txt", name, sizeof name)
+               : strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     if (file < 0) {
         return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
     }
@@ -1265,7 +1245,12 @@ enum { ATOMIC = false };
  */
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
-typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
+typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, WORD, REAL, SHARE } Kind;      // whole numbers before REAL
+
+static const struct { double min, max; } ranges[] = {
+    [COUNT] = {0, 9007199254740992.0}, [POSITIVE] = {1, 9007199254740992.0}, [SIZE] = {1, 1048576},
+    [WORD] = {0, 18446744073709551615.0}, [REAL] = {0, 1e300}, [SHARE] = {0, 0.9999999999999999},
+};
 
 // Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
 // run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
@@ -1279,70 +1264,55 @@ typedef struct {
     Kind kind;
     Stored stored;
     size_t offset;                 // of its field in Options
-    double min, max;               // of a NUMBER or REAL
     const char *help;
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
-#define MAX_SIZE 1048576.0
-#define MAX_COUNT 9007199254740992.0
-#define MAX_WORD 18446744073709551615.0
-#define MAX_REAL 1e300
-#define MAX_BETA 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data),
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
-    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
-    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
-     "what --new compares with (default: the shipped names)"},
-    {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
-     "only the first N documents (default: all)"},
-    {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
-     "only the first N documents (default: 1000)"},
-    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
-    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
-     "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
-    {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
-    {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), "what --new compares with (default: the shipped names)"},
+    {"docs", "N", 0, EVAL, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: all)"},
+    {"docs", "N", 0, HEADS, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: 1000)"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), "tab-separated values, in full precision"},
+    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), "sets the defaults of the other options"},
+    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, FIELD(config.steps), "training steps"},
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, FIELD(config.batch), "documents a step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, FIELD(config.holdout),
      "the last N documents are not trained on; their loss is printed"},
-    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
+    {"seed", "N", 0, TRAIN, WORD, OF_RUN, FIELD(config.seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, WORD, NOT_STORED, FIELD(config.seed),
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_layer), 1, MAX_SIZE, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_embd), 1, MAX_SIZE,
-     "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_head), 1, MAX_SIZE, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.block_size), 1, MAX_SIZE,
-     "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), 0, MAX_REAL, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta1), 0, MAX_BETA,
+    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_layer), "layers"},
+    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_embd), "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_head), "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.block_size), "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta1),
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta2), 0, MAX_BETA, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), 0, MAX_REAL,
-     "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation), 0, 0,
+    {"beta2", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation),
      "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule), 0, 0,
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule),
      "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(config.samples), 0, MAX_COUNT, "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature), 0, MAX_REAL,
+    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, FIELD(config.samples), "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature),
      "0 takes the likeliest character"},
-    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), 0, 0, "how every name begins"},
-    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), 0, 0,
-     "write the model file at the end, and on an interrupt"},
-    {"save-every", "N", 0, TRAIN, NUMBER, NOT_STORED, FIELD(save_every), 1, MAX_COUNT,
-     "and every N steps (default: only then)"},
-    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), "write the model file at the end, and on an interrupt"},
+    {"save-every", "N", 0, TRAIN, POSITIVE, NOT_STORED, FIELD(save_every), "and every N steps (default: only then)"},
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume),
      "go on with the run that wrote this model file, with its options"},
-    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), 0, 0, "the CSV of its run, to show its loss curve"},
-    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
-    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
-    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
-    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, MAX_COUNT, NULL},
-    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, MAX_WORD, NULL},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), "write step,loss,lr of every step as CSV"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), "the CSV of its run, to show its loss curve"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), "no progress, no step lines, no notes"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
+    {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
+    {"fingerprint", NULL, 0, 0, WORD, OF_RUN, FIELD(fingerprint), NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
@@ -1374,47 +1344,37 @@ static int find_name(const char *names, const char *value)
 static bool set_option(Options *o, const Option *option, const char *value)
 {
     char *field = (char *)o + option->offset, *end = NULL;
+    double min = ranges[option->kind].min, max = ranges[option->kind].max;
     errno = 0;
-    switch (option->kind) {
-    case FLAG:
+    if (option->kind == FLAG) {
         *(bool *)field = true;
-        return true;
-    case TEXT:
+    } else if (option->kind == TEXT) {
         *(const char **)field = value;
-        return true;
-    case NAME: {
+    } else if (option->kind == NAME) {
         int i = find_name(option->argument, value);
         if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
         *(int *)field = i;
-        return true;
-    }
-    case NUMBER: {
-        bool negative = *value == '-';
-        const char *digits = value + negative;
-        uint64_t n = strtoull(digits, &end, 10);
-        if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
+    } else if (option->kind < REAL) {
+        const char *digits = value + (*value == '-');
+        uint64_t n = strtoull(digits, &end, 10), most = option->kind == WORD ? UINT64_MAX : (uint64_t)max;
+        if (!*digits || digits[strspn(digits, "0123456789")]) {
             return usage("--%s %s: not a whole number", option->name, value);
         }
-        uint64_t max = option->max < MAX_WORD ? (uint64_t)option->max : UINT64_MAX;
-        if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
-            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, option->min, max);
+        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > most) {
+            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, most);
         }
         *(uint64_t *)field = n;
-        return true;
-    }
-    case REAL: {
+    } else {
         double x = strtod(value, &end);
-        if (*value == '\0' || *end || strspn(value, "+-.0123456789eE") != strlen(value)) {
+        if (!*value || *end || value[strspn(value, "+-.0123456789eE")]) {
             return usage("--%s %s: not a number", option->name, value);
         }
-        if (!isfinite(x) || x < option->min || x > option->max) {
-            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, option->min, option->max);
+        if (!isfinite(x) || x < min || x > max) {
+            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
         }
         *(double *)field = x;
-        return true;
     }
-    }
-    return false;
+    return true;
 }
 
 // An option's value in o, as text: of a number, as many digits as it takes to give the same number again.
@@ -1422,14 +1382,14 @@ static void option_text(const Option *option, const Options *o, char *text, size
 {
     const char *field = (const char *)o + option->offset;
     text[0] = '\0';
-    if (option->kind == NUMBER) {
-        snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
-    } else if (option->kind == REAL) {
+    if (option->kind >= REAL) {
         double x = *(const double *)field;
         int digits = 1;
         do {
             snprintf(text, room, "%.*g", digits, x);
         } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
+    } else if (option->kind > NAME) {
+        snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
     } else if (option->kind == NAME) {
         const char *names = option->argument;
         for (int i = *(const int *)field; i > 0; i--) names += strcspn(names, "|") + 1;
@@ -1742,9 +1702,7 @@ static bool check_tensors(Header *header, uint64_t *data_size)
         for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
             t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
         }
-        if (!t->width) {
-            return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
-        }
+        if (!t->width) return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
             if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
@@ -1847,9 +1805,7 @@ static const char *stored_text(const Option *option, const Options *o, char text
 
 static void note_missing(Checkpoint *checkpoint, const char *what)
 {
-    if (!checkpoint->missing[0]) {
-        snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
-    }
+    if (!checkpoint->missing[0]) snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
 }
 
 // The configuration of the model, and what is stored of the run.
@@ -1976,18 +1932,15 @@ static void pack_random(const Random *random, double *numbers)
 
 static bool unpack_random(Random *random, const double *numbers)
 {
-    bool ok = true;
     for (size_t i = 0; i < 626; i++) {
-        double max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
-        ok = ok && numbers[i] >= 0 && numbers[i] <= max && numbers[i] == floor(numbers[i]);
+        double x = numbers[i], max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        if (x < 0 || x > max || x != floor(x)) return false;
     }
-    for (size_t i = 0; ok && i < 624; i++) random->words[i] = (uint32_t)numbers[i];
-    if (ok) {
-        random->used = (size_t)numbers[624];
-        random->has_gauss = numbers[625] > 0;
-        random->gauss_next = numbers[626];
-    }
-    return ok;
+    for (size_t i = 0; i < 624; i++) random->words[i] = (uint32_t)numbers[i];
+    random->used = (size_t)numbers[624];
+    random->has_gauss = numbers[625] > 0;
+    random->gauss_next = numbers[626];
+    return true;
 }
 
 // A model of the sizes that the configuration says, without memory as yet.
@@ -2145,9 +2098,7 @@ static bool find_target(Target *target, const char *name)
     errno = ENOENT;
     target->path = *name ? realpath(name, NULL) : NULL;
     if (target->path) {
-        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
-            return fail_errno(name);
-        }
+        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
         if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
         return fail_errno(name);
@@ -3644,9 +3595,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
             return usage("--%s needs a value: %s", option->name, option->argument);
         }
         value = option->kind == FLAG ? NULL : value ? value + 1 : argv[++i];
-        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) {
-            return false;
-        }
+        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) return false;
         o->given |= (uint64_t)1 << (option - options);
     }
     return true;

@@ -8,8 +8,8 @@ static void check_model(Work *work, const Checkpoint *checkpoint)
     Model *model = &work->model;
     const Tokenizer *tokenizer = &work->tokenizer;
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
-    PROMISE((double)model->n_layer <= MAX_SIZE && (double)model->n_embd <= MAX_SIZE);
-    PROMISE((double)model->n_head <= MAX_SIZE && (double)model->block_size <= MAX_SIZE);
+    PROMISE((double)model->n_layer <= ranges[SIZE].max && (double)model->n_embd <= ranges[SIZE].max);
+    PROMISE((double)model->n_head <= ranges[SIZE].max && (double)model->block_size <= ranges[SIZE].max);
     PROMISE(model->head_dim * model->n_head == model->n_embd);
     PROMISE(model->vocab_size == tokenizer->vocab_size && tokenizer->BOS + 1 == tokenizer->vocab_size);
     PROMISE(model->n_matrices == 3 + 6 * model->n_layer);
