@@ -24,7 +24,7 @@ static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
-static size_t likeliest(const double *p, size_t n);
+static size_t largest(const double *p, size_t n);
 static bool read_documents(Work *work);
 static bool read_checkpoint(Work *work);
 static bool encode_documents(Work *work, size_t n);
@@ -443,7 +443,7 @@ static bool sample(Work *work, size_t *length)
         if (!finite_scores(work, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
-                   temperature <= 0 ? likeliest(probs, vocab_size) :
+                   temperature <= 0 ? largest(probs, vocab_size) :
                    random_choice(work->rng, probs, vocab_size);
         if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
@@ -517,9 +517,7 @@ static bool microgpt(Work *work)
  * false. The last word counts.
  */
 enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
-enum { LINE_ROOM = 8192 };         // for the longest file name and what is wrong with it
-
-static struct { int status; char text[LINE_ROOM]; } failure;
+static struct { int status; char text[8192]; } failure;    // room for the longest file name and what is wrong with it
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
@@ -527,50 +525,34 @@ static struct { int status; char text[LINE_ROOM]; } failure;
 #define PRINTF_LIKE(f, args)
 #endif
 static void set_failure(int status, const char *format, ...) PRINTF_LIKE(2, 3);
-static void note(const char *format, ...) PRINTF_LIKE(1, 2);
 static void say(const char *format, ...) PRINTF_LIKE(1, 2);
 #define fail_as(...) (set_failure(__VA_ARGS__), false)
 #define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
 #define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
+// A word beside the result: nothing failed, but it is a line like that.
+#define note(...) (set_failure(DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
-static void one_line(char text[LINE_ROOM], const char *format, va_list args)
+static void set_failure(int status, const char *format, ...)
 {
-    char *whole = NULL;
-    va_list again;
+    char *text = failure.text, *whole = NULL;
+    va_list args, again;
+    va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(text, LINE_ROOM, format, args);
-    if (n >= LINE_ROOM && (whole = malloc((size_t)n + 1))) {
-        size_t half = LINE_ROOM / 2;
+    failure.status = status;
+    int n = vsnprintf(text, sizeof failure.text, format, args);
+    if (n >= (int)sizeof failure.text && (whole = malloc((size_t)n + 1))) {
+        size_t half = sizeof failure.text / 2;
         vsnprintf(whole, (size_t)n + 1, format, again);
         snprintf(text + half - 5, half + 5, " ... %s", whole + (size_t)n + 1 - half);
         free(whole);
     }
     va_end(again);
+    va_end(args);
     for (unsigned char *c = (unsigned char *)text; *c; c++) {      // what a terminal would obey: also U+0080 to U+009F
         if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?';
         *c = *c < ' ' || *c == 0x7f ? '?' : *c;
     }
-}
-
-static void set_failure(int status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    failure.status = status;
-    one_line(failure.text, format, args);
-    va_end(args);
-}
-
-// A word beside the result, on standard error.
-static void note(const char *format, ...)
-{
-    static char text[LINE_ROOM];
-    va_list args;
-    va_start(args, format);
-    one_line(text, format, args);
-    va_end(args);
-    fprintf(stderr, "microgpt: note: %s\n", text);
 }
 
 static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
@@ -661,16 +643,10 @@ static bool said(void)
     return !reason || fail("standard output: %s", strerror(reason));
 }
 
-static bool no_memory(void)
-{
-    return fail("not enough memory");
-}
+static bool no_memory(void) { return fail("not enough memory"); }
 
 // A call to the system failed, with errno, over the file of this name.
-static bool fail_errno(const char *name)
-{
-    return fail("%s: %s", name, strerror(errno));
-}
+static bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(errno)); }
 
 static bool all_finite(const double *a, size_t n)
 {
@@ -713,14 +689,13 @@ typedef struct {
     Random random;                 // where the random numbers were
     bool has_random;
     char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
-    bool resuming;                 // the run goes on: there must be memory for its batches
 } Checkpoint;
 
 // Where a model goes.
 typedef struct {
     const char *name;              // as the user gave it
-    char *path, *folder;           // with symbolic links followed
-    char *part;                    // the name while the file is not whole
+    char path[PATH_MAX], folder[PATH_MAX];         // with symbolic links followed
+    char part[PATH_MAX + 64];      // the name while the file is not whole
     int reserve;                   // a descriptor for the first save, taken before the first step; or -1
 } Target;
 
@@ -863,7 +838,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 }
 
 // The index of the largest, the first of them if there are several.
-static size_t likeliest(const double *p, size_t n)
+static size_t largest(const double *p, size_t n)
 {
     size_t best = 0;
     for (size_t i = 1; i < n; i++) best = p[i] > p[best] ? i : best;
@@ -905,10 +880,7 @@ static size_t encode_utf8(uint32_t code, char out[4])
 }
 
 // What a terminal would obey instead of showing it.
-static bool is_control(uint32_t code)
-{
-    return code < ' ' || (code >= 0x7f && code < 0xa0);
-}
+static bool is_control(uint32_t code) { return code < ' ' || (code >= 0x7f && code < 0xa0); }
 
 // The characters of n tokens, and the end of the line.
 static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
@@ -928,8 +900,7 @@ static bool is_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-// Opens a file, and tries again where a signal came in between. One that must be new is private at first. -1: it cannot
-// be opened.
+// Opens a file, again if a signal came in between. One that must be new is private at first. -1: it cannot be opened.
 static int open_file(const char *name, int flags)
 {
     int file;
@@ -939,8 +910,7 @@ static int open_file(const char *name, int flags)
     return file;
 }
 
-// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, an interrupted one
-// starts again, and one that has to wait, waits.
+// Up to n bytes of an open file, fewer only at its end, however often it takes and waits. -1: it cannot be read.
 static ssize_t read_up_to(int file, void *bytes, size_t n)
 {
     size_t done = 0;
@@ -1093,10 +1063,7 @@ static void free_model(Model *model)
 }
 
 // How many matrices a model has: a layer is nothing but matrices.
-static uint64_t count_matrices(uint64_t n_layer)
-{
-    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
-}
+static uint64_t count_matrices(uint64_t n_layer) { return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *)); }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
 static double min_parameters(const Model *model)
@@ -1116,18 +1083,14 @@ static bool fits_memory(double bytes)
 static bool too_large(const Model *model, double bytes, double cache, double step)
 {
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
-    const struct { double bytes; const char *what; } parts[] = {
-        {row * 12 * E * (double)model->n_layer, "the layers: --n-embd, --n-layer"},
-        {row * 2 * (double)model->vocab_size, "the different characters: --n-embd"},
-        {row * (double)model->block_size + cache, "the block: --block-size"},
-        {step, "the documents of a step: --batch, --block-size"},
+    double parts[] = {row * 12 * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
+                      row * (double)model->block_size + cache, step};
+    static const char *const what[] = {
+        "the layers: --n-embd, --n-layer", "the different characters: --n-embd", "the block: --block-size",
+        "the documents of a step: --batch, --block-size",
     };
-    size_t most = 0;
-    for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
-        most = parts[i].bytes > parts[most].bytes ? i : most;
-    }
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
-                bytes / 1e9, parts[most].what);
+                bytes / 1e9, what[largest(parts, 4)]);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -1143,10 +1106,7 @@ static void place_parameters(Model *model, bool atomic)
 
 // How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
 // for what training and sampling do to the scores.
-typedef struct {
-    double values, lines, cache;
-} PositionCost;
-
+typedef struct { double values, lines, cache; } PositionCost;
 enum { SPARE = 16 };
 
 static PositionCost count_position(Model *model, size_t positions)
@@ -1172,8 +1132,7 @@ static PositionCost count_loss(Model *model)
     return (PositionCost){.values = fmax(values, 0), .lines = fmax((double)tape->n_lines - (first.lines - SPARE), 0)};
 }
 
-// Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
-// `longest` characters.
+// Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
 {
     double min = 4 * sizeof(double) * min_parameters(model);
@@ -1413,8 +1372,6 @@ static bool was_given(const Options *o, size_t offset)
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
-static const char NO_MEMORY[] = "enough memory";
-
 // A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
 // remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
 typedef struct {
@@ -1564,9 +1521,7 @@ typedef struct {
     double *to;                    // where the numbers go; NULL: nowhere
 } Tensor;
 
-typedef struct {
-    const char *name, *value;
-} Pair;
+typedef struct { const char *name, *value; } Pair;
 
 typedef struct {
     const char *path;
@@ -1576,25 +1531,13 @@ typedef struct {
     size_t n_tensors, n_metadata;
 } Header;
 
-// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
-static void *grown(void *array, size_t n, size_t size, Json *json)
-{
-    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
-    if (!more) json_expect(json, NO_MEMORY);
-    return more;
-}
-
 static void parse_metadata(Header *header, Json *json)
 {
     json_mark(json, '{', "an object of strings");
     while (json_next(json, header->n_metadata == 0, '}')) {
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
-        if (pairs) {
-            header->metadata = pairs;
-            Pair *pair = &pairs[header->n_metadata++];
-            pair->name = json_key(json);
-            pair->value = json_string(json);
-        }
+        Pair *pair = &header->metadata[header->n_metadata++];
+        pair->name = json_key(json);
+        pair->value = json_string(json);
     }
 }
 
@@ -1628,9 +1571,7 @@ static void parse_tensor(Tensor *tensor, Json *json)
 static void parse_header(Header *header, Json *json)
 {
     bool has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
-        json_expect(json, "an object");
-    }
+    if (*json->at != '{') json_expect(json, "an object");      // not even a space may come before it
     json_mark(json, '{', "an object");
     for (bool first = true; json_next(json, first, '}'); first = false) {
         const char *name = json_key(json);
@@ -1638,13 +1579,9 @@ static void parse_header(Header *header, Json *json)
             if (has_metadata) json_expect(json, "no second __metadata__");
             parse_metadata(header, json);
             has_metadata = true;
-            continue;
-        }
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
-        if (tensors) {
-            header->tensors = tensors;
-            Tensor *tensor = &tensors[header->n_tensors++];
-            *tensor = (Tensor){.name = name};
+        } else {
+            Tensor *tensor = &header->tensors[header->n_tensors++];
+            tensor->name = name;
             parse_tensor(tensor, json);
         }
     }
@@ -1652,15 +1589,12 @@ static void parse_header(Header *header, Json *json)
     if (json->at < json->end) json_expect(json, "the end of the header");
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 // Sorts tensors or pairs. Returns a name that is there twice, or NULL.
 static const char *sort_by_name(void *array, size_t n, size_t size)
 {
-    if (n) qsort(array, n, size, by_name);
+    qsort(array, n, size, by_name);
     for (char *at = array; n > 1; n--, at += size) {
         if (by_name(at, at + size) == 0) return *(const char **)at;
     }
@@ -1681,8 +1615,7 @@ static Tensor *find_tensor(const Header *header, const char *name)
 
 static const char *find_metadata(const Header *header, const char *name)
 {
-    const Pair *found = NULL;
-    if (header->n_metadata) found = bsearch(&name, header->metadata, header->n_metadata, sizeof *found, by_name);
+    const Pair *found = bsearch(&name, header->metadata, header->n_metadata, sizeof *found, by_name);
     return found ? found->value : NULL;
 }
 
@@ -1747,13 +1680,14 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
     header->bytes = calloc((size_t)length, 1);
-    if (!header->bytes) return no_memory();
+    header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);      // at least so many bytes each
+    header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
+    if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
     got = read_up_to(file, header->bytes, (size_t)length);
     if (got < 0) return fail_errno(header->path);
     if (got != (ssize_t)length) return fail("%s: it ends within the header", header->path);
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
-    if (json.expected == NO_MEMORY) return no_memory();
     if (json.expected) {
         return fail("%s: header, byte %zu: expected %s", header->path, (size_t)(json.wrong - header->bytes),
                     json.expected);
@@ -1838,8 +1772,7 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
     return read_vocab(header, vocab, tokenizer);
 }
 
-// Says where a tensor's numbers go. Without it, or in another shape, there is no model; but what only a resume needs
-// may be missing.
+// Says where a tensor's numbers go. It must be there, in its shape; only what a resume alone needs may be missing.
 static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to, Checkpoint *checkpoint)
 {
     char name[64];
@@ -1964,7 +1897,7 @@ static bool read_model(int file, Header *header, size_t longest, Work *work, Che
     if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
-    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC)) return false;
+    if (!new_model(model, longest, work->resumed ? o->config.batch : 1, ATOMIC)) return false;
     model->steps_done = o->step;
 
     double numbers[N_RANDOM] = {0};
@@ -2043,20 +1976,9 @@ static void handle_signals(void)
 }
 
 // Signals wait from here on, or no longer.
-static void hold_signals(bool held)
-{
-    sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL);
-}
+static void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
 
-static void free_target(Target *target)
-{
-    free(target->path);
-    free(target->folder);
-    free(target->part);
-}
-
-// Opens the file beside the final one, whose name may be as long as names can be: what is added takes the place of
-// whole characters at its end. -1: it cannot be.
+// Opens the file beside the final one; what is added to a long name takes the place of whole characters. -1: it cannot.
 static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
@@ -2096,8 +2018,7 @@ static bool find_target(Target *target, const char *name)
     struct stat info;
     target->name = name;
     errno = ENOENT;
-    target->path = *name ? realpath(name, NULL) : NULL;
-    if (target->path) {
+    if (*name && realpath(name, target->path)) {
         if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
         if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
@@ -2105,17 +2026,11 @@ static bool find_target(Target *target, const char *name)
     } else if (lstat(name, &info) == 0) {
         return fail("%s: a link that leads nowhere", name);
     } else {
-        target->path = strdup(name);
+        snprintf(target->path, sizeof target->path, "%s", name);
     }
-    target->folder = target->path ? strdup(target->path) : NULL;
-    target->part = target->path ? malloc(strlen(target->path) + 64) : NULL;
-    if (!target->folder || !target->part) return no_memory();
-    char *slash = strrchr(target->folder, '/');
-    if (!slash) {
-        strcpy(target->folder, ".");               // of at least one character, as the name of a file is
-    } else {
-        slash[slash == target->folder] = '\0';
-    }
+    const char *slash = strrchr(target->path, '/');
+    int length = !slash ? 1 : slash == target->path ? 1 : (int)(slash - target->path);
+    snprintf(target->folder, sizeof target->folder, "%.*s", length, slash ? target->path : ".");
     target->reserve = open_part(target);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
@@ -2203,8 +2118,7 @@ static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t has
     return hash;
 }
 
-// Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
-// where it is.
+// Writes the model, and what a resume needs. If the finished file cannot take its final name, it stays where it is.
 static bool save_model(Target *target, const Options *o, const Work *work)
 {
     static Output out;
@@ -2645,7 +2559,6 @@ static bool end_run(Job *job, bool ok)
         double n = progress->last_n;
         if (n > 0) fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
     }
-    free_target(&progress->target);
     return ok;
 }
 
@@ -2678,8 +2591,7 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// The mean loss over the tokens of n documents, of which there are *n_tokens. Unless `stats` is NULL, it takes what
-// each head looked at.
+// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, `stats` takes what each head looked at.
 static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
 {
     double sum = 0;
@@ -2704,8 +2616,7 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
     return sum / tokens;
 }
 
-// The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
-// the same as setting the slice to zero.
+// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero.
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
 {
     Matrix *wo = model->layers[layer].attn_wo;
@@ -2731,41 +2642,30 @@ static bool collect_attention(const Model *model, size_t n, const double **weigh
     return true;
 }
 
-// How the views are drawn: in colors, with block characters, or with digits.
-typedef enum { DIGITS, BLOCKS, COLORS } Paint;
-
-typedef struct {
-    size_t width;                // columns there are
-    Paint paint;
-} Screen;
+// How wide the views are, and whether they are drawn with digits, block characters, or colors.
+typedef struct { size_t width; enum { DIGITS, BLOCKS, COLORS } paint; } Screen;
 
 static Screen screen_of_output(void)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
     bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
-    if (!setlocale(LC_CTYPE, "C.UTF-8")) {               // for wcwidth() alone
-        setlocale(LC_CTYPE, "");
-    }
-    unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
-    Screen screen = {width > 0 && width < 10000 ? (size_t)width : 80, DIGITS};
-    if (terminal && term && *term && !dumb && !(no_color && *no_color)) {
-        screen.paint = COLORS;
-    } else if (!dumb && shows_unicode()) {
-        screen.paint = BLOCKS;
-    }
-#ifdef TIOCGWINSZ
-    struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col) {
-        screen.width = size.ws_col;
-    }
-#endif
-    return screen;
+    bool colors = terminal && term && *term && !dumb && !(no_color && *no_color);
+    size_t width = terminal ? terminal_columns(STDOUT_FILENO) : 0, wished = columns ? strtoul(columns, NULL, 10) : 0;
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");          // for wcwidth() alone
+    return (Screen){.width = width ? width : wished > 0 && wished < 10000 ? wished : 80,
+                    .paint = colors ? COLORS : !dumb && shows_unicode() ? BLOCKS : DIGITS};
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
-static void say_wrapped(Screen screen, const char *text)
+static void say_wrapped(Screen screen, const char *format, ...) PRINTF_LIKE(2, 3);
+static void say_wrapped(Screen screen, const char *format, ...)
 {
+    char whole[512], *text = whole;
     size_t column = 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(whole, sizeof whole, format, args);
+    va_end(args);
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
@@ -2778,10 +2678,7 @@ static void say_wrapped(Screen screen, const char *text)
 }
 
 // What is shown for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
-typedef struct {
-    char text[8];
-    int columns;
-} Label;
+typedef struct { char text[8]; int columns; } Label;
 
 static Label label_of(const Work *work, Screen screen, size_t i)
 {
@@ -2865,10 +2762,7 @@ static void draw_maps(const Work *work, const double *const *weights, size_t n, 
             for (size_t h = from; h < to; h++) {
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
-                size_t strongest = 0, used = margin + cell * (row ? row : n);
-                for (size_t key = 1; key < row; key++) {
-                    strongest = w[key] > w[strongest] ? key : strongest;
-                }
+                size_t strongest = largest(w, row), used = margin + cell * (row ? row : n);
                 say_label(row ? label_of(work, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
                 for (size_t key = 0; key < (row ? row : n); key++) {
@@ -2892,10 +2786,8 @@ static void draw_maps(const Work *work, const double *const *weights, size_t n, 
         [BLOCKS] = "the others as \u00b7 under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
         [COLORS] = "the others in shades, brighter for more",
     };
-    char legend[256];
-    snprintf(legend, sizeof legend, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
-             others[screen.paint]);
-    say_wrapped(screen, legend);
+    say_wrapped(screen, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
+                others[screen.paint]);
 }
 
 static void say_map_values(const Model *model, const double *const *weights, size_t n)
@@ -2923,25 +2815,23 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
-        char bar[40] = "", text[512];
-        for (int i = 0; max > 0 && i < (int)(7 * fabs(change) / max + 0.5); i++) {
-            strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
-        }
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+        char text[512];
+        int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
+        bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s\n"
                                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%s",
+                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
-                 100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
+                 100 * v.elsewhere, v.entropy, v.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
+                 blocks ? "███████" : "#######");
         if (wide) {
             say("%s", text);
         } else {
-            say_wrapped(screen, text);
+            say_wrapped(screen, "%s", text);
         }
     }
-    char text[64];
-    snprintf(text, sizeof text, "The loss with all heads: %.4f", loss);
     say("\n");
-    say_wrapped(screen, text);
+    say_wrapped(screen, "The loss with all heads: %.4f", loss);
 }
 
 // What stands out, in words, and only if the numbers carry it.
@@ -2959,14 +2849,12 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
         for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++) {
-            if (findings[i].carried) {
-                char text[192];
-                int n = snprintf(text, sizeof text, "- Layer %zu head %zu ", h / model->n_head, h % model->n_head);
-                snprintf(text + n, sizeof text - (size_t)n, findings[i].text, findings[i].figure);
-                say("%s", any ? "" : "\nWhat stands out:\n");
-                say_wrapped(screen, text);
-                any = true;
-            }
+            if (!findings[i].carried) continue;
+            char text[128];
+            snprintf(text, sizeof text, findings[i].text, findings[i].figure);
+            say("%s", any ? "" : "\nWhat stands out:\n");
+            say_wrapped(screen, "- Layer %zu head %zu %s", h / model->n_head, h % model->n_head, text);
+            any = true;
         }
     }
 }
@@ -3128,8 +3016,7 @@ static void free_job(Job *job)
     free(job->page.losses);
 }
 
-// The tokens of a text that the command line gives (`what` says as what; NULL: it gives none). With the start token
-// before them they must fit the block.
+// The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
 static bool read_prompt(Work *work, const char *what, const char *text)
 {
     Document *prompt = &work->prompt;
@@ -3225,7 +3112,7 @@ static bool read_checkpoint(Work *work)
     Job *job = work->job;
     Options *o = &job->o;
     uint64_t hash = o->save || o->resume ? fingerprint(&work->docs) : 0;
-    job->checkpoint.resuming = work->resumed = o->resume;
+    work->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
         return new_tokenizer(&work->tokenizer);
@@ -3535,38 +3422,29 @@ static bool unexpected(const char *argument, const Command *command)
                  command ? " " : "");
 }
 
-// The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
+// The option that `-q`, `--name` or `--name=value` gives: by its letter, its name, or the beginning of one name only.
 static const Option *find_option(const Command *command, const char *argument)
 {
-    size_t length = strcspn(argument, "="), n_found = 0;
+    bool letter = argument[1] != '-';
+    const char *name = argument + 2, *near = NULL;
+    size_t length = letter ? 0 : strcspn(name, "="), n_found = 0;
     const Option *found = NULL;
-    const char *near = NULL;
-    for (size_t i = 0; length && i < N_OPTIONS; i++) {
-        if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
-            if (options[i].name[length] == '\0') return &options[i];
-            found = &options[i];
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        if (!(option->commands & command->bit)) continue;
+        if (letter && argument[1] == option->letter && !*name) return option;
+        if (!length) continue;
+        if (strncmp(option->name, name, length) == 0) {
+            if (option->name[length] == '\0') return option;
+            found = option;
             n_found++;
         }
-        if ((options[i].commands & command->bit) && nearly(options[i].name, argument, length)) near = options[i].name;
+        if (nearly(option->name, name, length)) near = option->name;
     }
-    if (n_found != 1) {
-        bool hint = near && !n_found;
-        set_failure(USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
-                    n_found ? "the beginning of more than one option" : "no such option",
-                    hint ? "did you mean --" : "", hint ? near : "", hint ? "? See" : "see", command->name);
-        return NULL;
-    }
-    return found;
-}
-
-static const Option *find_letter(const Command *command, const char *argument)
-{
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if ((options[i].commands & command->bit) && argument[1] == options[i].letter && !argument[2]) {
-            return &options[i];
-        }
-    }
-    set_failure(USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
+    if (n_found == 1) return found;
+    bool hint = near && !n_found;
+    set_failure(USAGE, "%.*s: %s; %s%s%s microgpt %s --help", letter ? INT_MAX : (int)length + 2, argument,
+                n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
+                hint ? near : "", hint ? "? See" : "see", command->name);
     return NULL;
 }
 
@@ -3586,8 +3464,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
             options_over = true;
             continue;
         }
-        const Option *option = argument[1] == '-' ? find_option(o->command, argument + 2)
-                                                  : find_letter(o->command, argument);
+        const Option *option = find_option(o->command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
         if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
