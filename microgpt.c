@@ -727,7 +727,7 @@ typedef struct {
 typedef struct {
     unsigned char *text;           // [n] the shipped page
     size_t n, place;               // where the model goes
-    char *log;                     // of the run
+    unsigned char *log;            // of the run
     double *losses;                // [n_losses] that are in it
     size_t n_losses;
     uint64_t first;                // the step of the first of them
@@ -926,7 +926,7 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
     return (ssize_t)done;
 }
 
-// All bytes of an open file, into memory of the caller's.
+// All bytes of an open file, and a zero after them, into memory of the caller's.
 static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
     size_t room = 0;
@@ -941,6 +941,7 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, const char *nam
         if (got < 0) return fail_errno(name);
         *n += (size_t)got;
     }
+    (*bytes)[*n] = '\0';
     return true;
 }
 
@@ -2149,20 +2150,14 @@ static bool save_model(Target *target, const Options *o, const Work *work)
     put_bytes(&out, header, length);
     for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p].a, parts[p].n, 0);
     free(header);
-    bool ok = flush(&out);
+    flush(&out);
     take_mode(target, out.file);
-    while (ok && fsync(out.file) < 0) {
-        ok = errno == EINTR;
-        out.error = ok ? 0 : errno;
-    }
-    if (out.file >= 0 && close(out.file) < 0 && ok) {
-        ok = false;
-        out.error = errno;
-    }
+    while (!out.error && fsync(out.file) < 0) out.error = errno == EINTR ? 0 : errno;
+    if (out.file >= 0 && close(out.file) < 0 && !out.error) out.error = errno;
     hold_signals(true);
-    bool renamed = ok && rename(target->part, target->path) == 0;
-    out.error = ok ? errno : out.error;
-    if (!ok && out.file >= 0) unlink(target->part);
+    bool whole = !out.error, renamed = whole && rename(target->part, target->path) == 0;
+    out.error = whole ? errno : out.error;
+    if (!whole && out.file >= 0) unlink(target->part);
     unfinished = NULL;
     // The new name, too, is to outlast a power failure. Where a folder cannot be flushed, that is the best there is.
     int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
@@ -2171,7 +2166,7 @@ static bool save_model(Target *target, const Options *o, const Work *work)
         close(folder);
     }
     if (!interrupted) hold_signals(false);         // otherwise this was the last save, and what comes is the last word
-    return renamed || fail(ok ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
+    return renamed || fail(whole ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
                            target->name, strerror(out.error), target->part);
 }
 
@@ -2384,22 +2379,18 @@ static void draw_curve(const Progress *progress, double took)
 
 #define LOG_HEADING "step,loss,lr\n"
 
-// All of a log that is open, as a string. What else it must be, `wanted` says.
-static bool read_log(int file, const char *name, const char *wanted, char **text, size_t *n)
+// All of a log that is open. What else it must be, `wanted` says.
+static bool read_log(int file, const char *name, const char *wanted, unsigned char **text, size_t *n)
 {
-    unsigned char *bytes = NULL;
-    bool ok = read_all(file, &bytes, n, name);
-    *text = (char *)bytes;
-    if (!ok) return false;
-    bytes[*n] = '\0';                              // there is room: read_all() has found the end
-    return strncmp(*text, LOG_HEADING, strlen(LOG_HEADING)) == 0 ||
-           fail("%s: not a log %s: it does not begin with step,loss,lr", name, wanted);
+    return read_all(file, text, n, name) &&
+           (strncmp((char *)*text, LOG_HEADING, strlen(LOG_HEADING)) == 0 ||
+            fail("%s: not a log %s: it does not begin with step,loss,lr", name, wanted));
 }
 
 // The step of a row, and its loss, which is not finite if there is none. What comes after them goes to *end.
-static uint64_t read_row(const char *row, double *loss, char **end)
+static uint64_t read_row(const unsigned char *row, double *loss, char **end)
 {
-    uint64_t step = strtoull(row, end, 10);
+    uint64_t step = strtoull((const char *)row, end, 10);
     *loss = **end == ',' && (*end)[1] != ',' ? strtod(*end + 1, end) : NAN;
     return step;
 }
@@ -2424,7 +2415,8 @@ static bool open_log(Progress *progress, const Options *o)
         put(&log, LOG_HEADING);
         return true;
     }
-    char *text = NULL, *newline, *rest;
+    unsigned char *text = NULL, *newline;
+    char *rest;
     size_t n = 0, end = strlen(LOG_HEADING);
     bool ok = read_log(log.file, o->log, "that can be continued", &text, &n);
     while (ok && (newline = memchr(text + end, '\n', n - end))) {
@@ -2875,11 +2867,9 @@ static bool read_page(Page *page, const char *argv0)
     if (file < 0) return fail_errno(name);
     bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
-    size_t length = sizeof page_mark - 1;
-    while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
-        page->place++;
-    }
-    return ok && (page->place + length <= page->n || fail("%s: no place for the model in it", name));
+    const char *text = (char *)page->text, *place = ok ? strstr(text, page_mark) : NULL;
+    page->place = place ? (size_t)(place - text) : 0;
+    return ok && (place || fail("%s: no place for the model in it", name));
 }
 
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
@@ -2893,12 +2883,12 @@ static bool read_losses(Page *page, const char *name)
     if (!ok) return false;
     page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
     if (!page->losses) return no_memory();
-    for (const char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
+    for (unsigned char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
         char *end;
         double loss;
         uint64_t step = read_row(page->log + at, &loss, &end);
         page->first = page->n_losses ? page->first : step;
-        if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
+        if (*end != ',' || end > (char *)newline || !isfinite(loss) || step != page->first + page->n_losses) {
             return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
         }
         page->losses[page->n_losses++] = loss;
@@ -2918,10 +2908,10 @@ static void say_character(uint32_t code)
 }
 
 // A text in UTF-8 as a string of JSON; a byte that is not UTF-8 becomes the character that stands for such bytes.
-static void say_string(const char *text)
+static void say_string(const char *name, const char *text)
 {
     size_t n = strlen(text), used = 0;
-    say("\"");
+    say(",\n\"%s\":\"", name);
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         used = code < 0 ? 1 : used;
@@ -2974,12 +2964,9 @@ static void say_model(const Options *o, const Work *work, const Checkpoint *chec
     const Model *model = &work->model;
     const char *slash = strrchr(o->arguments[0], '/');
     char pair[STORED_ROOM];
-    say("{\"version\":\"%s\",\n\"file\":", VERSION);
-    say_string(slash ? slash + 1 : o->arguments[0]);
-    if (o->n_arguments == 2) {
-        say(",\n\"word\":");
-        say_string(o->arguments[1]);
-    }
+    say("{\"version\":\"%s\"", VERSION);
+    say_string("file", slash ? slash + 1 : o->arguments[0]);
+    if (o->n_arguments == 2) say_string("word", o->arguments[1]);
     say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
     for (size_t i = 0; i < work->tokenizer.BOS; i++) say_character(work->tokenizer.uchars[i]);
     say("\"");
@@ -3096,9 +3083,7 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
         if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
             return usage("--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
         }
-        if (!given && options[i].stored) {
-            set_option(o, &options[i], theirs);           // which was checked when the file was read
-        }
+        if (!given && options[i].stored) set_option(o, &options[i], theirs);       // checked when the file was read
     }
     return o->config.steps >= o->step ||
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
@@ -3500,9 +3485,7 @@ static bool parse_command_line(Options *o, int argc, char **argv)
     if (o->n_arguments < command->min) {
         return usage("%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
-    if (o->config.temperature < 1e-200) {        // scores divided by less would overflow; the likeliest has it all
-        o->config.temperature = 0;
-    }
+    if (o->config.temperature < 1e-200) o->config.temperature = 0;     // scores divided by less would overflow
     if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
     if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
