@@ -524,8 +524,6 @@ static struct { int status; char text[8192]; } failure;    // room for the longe
 #else
 #define PRINTF_LIKE(f, args)
 #endif
-static void set_failure(int status, const char *format, ...) PRINTF_LIKE(2, 3);
-static void say(const char *format, ...) PRINTF_LIKE(1, 2);
 #define fail_as(...) (set_failure(__VA_ARGS__), false)
 #define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
 #define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
@@ -533,7 +531,7 @@ static void say(const char *format, ...) PRINTF_LIKE(1, 2);
 #define note(...) (set_failure(DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
-static void set_failure(int status, const char *format, ...)
+PRINTF_LIKE(2, 3) static void set_failure(int status, const char *format, ...)
 {
     char *text = failure.text, *whole = NULL;
     va_list args, again;
@@ -603,8 +601,7 @@ static void put_text(Output *out, const char *format, va_list args)
     if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
 
-static void put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
-static void put(Output *out, const char *format, ...)
+PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -624,7 +621,7 @@ static void put_bytes(Output *out, const void *bytes, size_t n)
 
 static Output standard_output = {.file = STDOUT_FILENO};
 
-static void say(const char *format, ...)
+PRINTF_LIKE(1, 2) static void say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -1316,12 +1313,12 @@ static bool set_option(Options *o, const Option *option, const char *value)
         *(int *)field = i;
     } else if (option->kind < REAL) {
         const char *digits = value + (*value == '-');
-        uint64_t n = strtoull(digits, &end, 10), most = option->kind == WORD ? UINT64_MAX : (uint64_t)max;
+        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == WORD ? UINT64_MAX : (uint64_t)max;
         if (!*digits || digits[strspn(digits, "0123456789")]) {
             return usage("--%s %s: not a whole number", option->name, value);
         }
-        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > most) {
-            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, most);
+        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > limit) {
+            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
         }
         *(uint64_t *)field = n;
     } else {
@@ -1671,11 +1668,10 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
 {
     unsigned char length_bytes[8] = {0};
     struct stat info;
-    uint64_t length, size = UINT64_MAX;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) size = (uint64_t)info.st_size;
+    bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
     ssize_t got = read_up_to(file, length_bytes, 8);
     if (got < 0) return fail_errno(header->path);
-    length = decode_word(length_bytes, 8);
+    uint64_t length = decode_word(length_bytes, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
     if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
         return fail("%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
@@ -1705,18 +1701,16 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
 static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer)
 {
     size_t n = strlen(vocab), used = 0;
+    bool ok = n > 0;
     if (!new_tokenizer(tokenizer)) return false;
-    for (size_t i = 0; i < n; i += used) {
+    for (size_t i = 0; ok && i < n; i += used) {
         uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
-        if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
-            n = 0;
-            break;
-        }
+        ok = code != '\n' && code != '\r' && !tokenizer->token_of[code];
         tokenizer->uchars[tokenizer->BOS++] = code;
         tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    return n > 0 || fail("%s: metadata: vocab is not a row of different characters", header->path);
+    return ok || fail("%s: metadata: vocab is not a row of different characters", header->path);
 }
 
 // An option's key in the metadata: n_embd, train.init_std.
@@ -1985,10 +1979,10 @@ static int open_part(Target *target)
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
-    int fd = -1, most = (int)(base - target->path) + (int)used;
+    int fd = -1, prefix = (int)(base - target->path) + (int)used;
     hold_signals(true);
     for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
-        sprintf(target->part, "%.*s.%ld-%u.part", most, target->path, (long)getpid(), i);
+        sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
     }
     unfinished = fd >= 0 ? target->part : NULL;
@@ -2030,7 +2024,7 @@ static bool find_target(Target *target, const char *name)
         snprintf(target->path, sizeof target->path, "%s", name);
     }
     const char *slash = strrchr(target->path, '/');
-    int length = !slash ? 1 : slash == target->path ? 1 : (int)(slash - target->path);
+    int length = slash && slash > target->path ? (int)(slash - target->path) : 1;
     snprintf(target->folder, sizeof target->folder, "%.*s", length, slash ? target->path : ".");
     target->reserve = open_part(target);
     if (target->reserve < 0) return fail_errno(name);
@@ -2649,8 +2643,7 @@ static Screen screen_of_output(void)
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
-static void say_wrapped(Screen screen, const char *format, ...) PRINTF_LIKE(2, 3);
-static void say_wrapped(Screen screen, const char *format, ...)
+PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...)
 {
     char whole[512], *text = whole;
     size_t column = 0;
@@ -3242,12 +3235,12 @@ static bool run_sample(Job *job)
     return infer(&job->work);
 }
 
-// The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
-static bool load_with_documents(Job *job, size_t most, size_t *n)
+// The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
+static bool load_with_documents(Job *job, size_t max, size_t *n)
 {
     Work *work = &job->work;
     if (!read_documents(work) || !load_model(job, job->o.arguments[0], work->docs.longest)) return false;
-    uint64_t docs = job->o.docs ? job->o.docs : most;
+    uint64_t docs = job->o.docs ? job->o.docs : max;
     *n = docs < work->docs.n ? (size_t)docs : work->docs.n;
     if (!encode_documents(work, *n)) return false;
     note_documents(work, *n);
