@@ -1119,15 +1119,16 @@ static PositionCost count_position(Model *model, size_t positions)
                           .lines = (double)(tape->n_lines + SPARE)};
 }
 
-// What the loss takes beyond that: all of a document of one position, less the model at this position.
-static PositionCost count_loss(Model *model)
+// The same in training, where the loss takes more: all of a document of one position, less the model at this position.
+static PositionCost count_training(Model *model, size_t positions)
 {
     Tape *tape = &model->tape;
-    PositionCost first = count_position(model, 1);
+    PositionCost cost = count_position(model, positions), first = count_position(model, 1);
     tape_drop(tape);
     document_loss(model, 1);
-    double values = (double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE);
-    return (PositionCost){.values = fmax(values, 0), .lines = fmax((double)tape->n_lines - (first.lines - SPARE), 0)};
+    cost.values += fmax((double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE), 0);
+    cost.lines += fmax((double)tape->n_lines - (first.lines - SPARE), 0);
+    return cost;
 }
 
 // Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
@@ -1147,10 +1148,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
         return no_memory();
     }
     place_parameters(model, atomic);
-    PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
-    PositionCost loss = count_loss(model);
-    step.values += loss.values;
-    step.lines += loss.lines;
+    PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
     double training = lanes * (step.values + 1) + (double)batch * step.cache;
     double inference = sampling.cache + sampling.values;
@@ -1746,17 +1744,16 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
     if (!format || strcmp(format, "microgpt") != 0) {
         return fail("%s: not a model of this program: metadata: format is not microgpt", header->path);
     }
-    for (size_t i = 0; i < N_OPTIONS; i++) {
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64];
-        metadata_key(&options[i], key, sizeof key);
-        const char *value = options[i].stored ? find_metadata(header, key) : NULL;
-        if (options[i].stored == OF_MODEL && !value) {
+        if (!option->stored) continue;
+        metadata_key(option, key, sizeof key);
+        const char *value = find_metadata(header, key);
+        if (!value && option->stored == OF_MODEL) {
             return fail("%s: metadata: %s is missing", header->path, key);
         }
-        if (options[i].stored && options[i].stored != OF_RUN_LATER && !value) {
-            note_missing(checkpoint, key);
-        }
-        if (value && !set_option(o, &options[i], value)) {
+        if (!value && option->stored != OF_RUN_LATER) note_missing(checkpoint, key);
+        if (value && !set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
@@ -2676,9 +2673,7 @@ static Label label_of(const Work *work, Screen screen, size_t i)
     } else {
         int columns = wcwidth((wchar_t)code);
         label.columns = columns > 0 ? columns : 1;
-        if (columns == 0) {                                        // a mark that goes onto the character before it
-            strcpy(label.text, "\u25cc");
-        }
+        if (columns == 0) strcpy(label.text, "\u25cc");            // a mark that goes onto the character before it
         bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
                       (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
         if (!steers) encode_utf8(code, label.text + strlen(label.text));
@@ -3068,15 +3063,16 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
     if (checkpoint->missing[0]) {
         return fail("%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
     }
-    for (size_t i = 0; i < N_OPTIONS; i++) {
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char ours[64], theirs[64];
-        option_text(&options[i], o, ours, sizeof ours);
-        option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
-        bool given = o->given >> i & 1;
-        if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
-            return usage("--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
+        if (!option->stored) continue;
+        option_text(option, o, ours, sizeof ours);
+        option_text(option, &checkpoint->options, theirs, sizeof theirs);
+        bool given = o->given >> (option - options) & 1;
+        if (given && option->stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
+            return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
         }
-        if (!given && options[i].stored) set_option(o, &options[i], theirs);       // checked when the file was read
+        if (!given) set_option(o, option, theirs);         // which was checked when the file was read
     }
     return o->config.steps >= o->step ||
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
