@@ -488,8 +488,8 @@ static bool microgpt(Work *work)
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, the page,
- *   commands, command line
+ *   errors and output, what a command works with, random numbers, reading documents, memory, options, model files,
+ *   long runs, the heads, the page, commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -527,7 +527,7 @@ static struct { int status; char text[8192]; } failure;    // room for the longe
 #define fail_as(...) (set_failure(__VA_ARGS__), false)
 #define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
 #define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
-// A word beside the result: nothing failed, but it is a line like that.
+// A word beside the result. Nothing failed, but it is one line in the same way.
 #define note(...) (set_failure(DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
@@ -1016,7 +1016,7 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
     return file;
 }
 
-// What messages call the documents' file.
+// What messages call the file of the documents.
 static const char *data_name(const Options *o)
 {
     return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
@@ -1675,7 +1675,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
     header->bytes = calloc((size_t)length, 1);
-    header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);      // at least so many bytes each
+    header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);     // each has so many bytes, or more
     header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
     if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
     got = read_up_to(file, header->bytes, (size_t)length);
