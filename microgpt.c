@@ -2642,11 +2642,11 @@ static Screen screen_of_output(void)
 // A text, broken between words where the screen ends; what follows on is indented.
 PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...)
 {
-    char whole[512], *text = whole;
+    char whole[512] = "", *text = whole;
     size_t column = 0;
     va_list args;
     va_start(args, format);
-    vsnprintf(whole, sizeof whole, format, args);
+    if (vsnprintf(whole, sizeof whole, format, args) < 0) standard_output.error = EOVERFLOW;
     va_end(args);
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
