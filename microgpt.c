@@ -594,9 +594,8 @@ static void put_text(Output *out, const char *format, va_list args)
         n = vsnprintf(out->bytes, sizeof out->bytes, format, again);
     }
     va_end(again);
-    if (!out->error && (n < 0 || (size_t)n >= sizeof out->bytes - out->n)) {
-        out->error = EOVERFLOW;                    // one text that is longer than all of bytes
-    }
+    bool fits = n >= 0 && (size_t)n < sizeof out->bytes - out->n;
+    if (!out->error && !fits) out->error = EOVERFLOW;          // one text that is longer than all of bytes
     out->n += out->error ? 0 : (size_t)n;
     if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
@@ -878,18 +877,6 @@ static size_t encode_utf8(uint32_t code, char out[4])
 
 // What a terminal would obey instead of showing it.
 static bool is_control(uint32_t code) { return code < ' ' || (code >= 0x7f && code < 0xa0); }
-
-// The characters of n tokens, and the end of the line.
-static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char bytes[4];
-        uint32_t code = uchars[tokens[i]];
-        bool hidden = standard_output.by_line && is_control(code);         // people are reading
-        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
-    }
-    say("\n");
-}
 
 static bool is_space(uint32_t c)
 {
@@ -1434,9 +1421,8 @@ static int32_t json_escape(Json *json)
     if (c && strchr(marks, c)) return codes[strchr(marks, c) - marks];
     int32_t code = c == 'u' ? json_hex(json) : -1;
     if (code < 0xd800 || code > 0xdfff) return code;
-    if (code > 0xdbff || json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u') {
-        return -1;
-    }
+    bool two = code <= 0xdbff && json->end - json->at >= 2 && json->at[0] == '\\' && json->at[1] == 'u';
+    if (!two) return -1;
     json->at += 2;
     int32_t low = json_hex(json);
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -1718,9 +1704,9 @@ static void metadata_key(const Option *option, char *key, size_t room)
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
 
-// An option as a member of the metadata, after a comma; "" if it is not stored.
 enum { STORED_ROOM = 144 };
 
+// An option as a member of the metadata, after a comma; "" if it is not stored.
 static const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
 {
     char key[64], value[64];
@@ -3197,7 +3183,13 @@ static bool after_sample(Work *work, uint64_t i, size_t length)
                     "--temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
     }
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
-    say_tokens(work->tokenizer.uchars, work->model.tokens, length);
+    for (size_t k = 0; k < length; k++) {
+        char bytes[4];
+        uint32_t code = work->tokenizer.uchars[work->model.tokens[k]];
+        bool hidden = standard_output.by_line && is_control(code);         // people are reading
+        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
+    }
+    say("\n");
     return said();
 }
 
