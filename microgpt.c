@@ -1089,10 +1089,8 @@ static void place_parameters(Model *model, bool atomic)
     tape_mark(&model->tape);
 }
 
-// How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
-// for what training and sampling do to the scores.
+// How much of the tape one position takes, the last of so many, and the cache for all of them.
 typedef struct { double values, lines, cache; } PositionCost;
-enum { SPARE = 16 };
 
 static PositionCost count_position(Model *model, size_t positions)
 {
@@ -1102,8 +1100,7 @@ static PositionCost count_position(Model *model, size_t positions)
     new_cache(model, positions);
     size_t before = tape->n_values, cache = before - tape->first_value;
     softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
-    return (PositionCost){.values = (double)(tape->n_values - before + SPARE), .cache = (double)(cache + SPARE),
-                          .lines = (double)(tape->n_lines + SPARE)};
+    return (PositionCost){(double)(tape->n_values - before), (double)tape->n_lines, (double)cache};
 }
 
 // The same in training, where the loss takes more: all of a document of one position, less the model at this position.
@@ -1113,8 +1110,8 @@ static PositionCost count_training(Model *model, size_t positions)
     PositionCost cost = count_position(model, positions), first = count_position(model, 1);
     tape_drop(tape);
     document_loss(model, 1);
-    cost.values += fmax((double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE), 0);
-    cost.lines += fmax((double)tape->n_lines - (first.lines - SPARE), 0);
+    cost.values += fmax((double)(tape->n_values - tape->first_value) - (first.values + first.cache), 0);
+    cost.lines += fmax((double)tape->n_lines - first.lines, 0);
     return cost;
 }
 
@@ -1137,10 +1134,11 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
     place_parameters(model, atomic);
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double training = lanes * (step.values + 1) + (double)batch * step.cache;
-    double inference = sampling.cache + sampling.values;
+    double spare = 16;                             // for what training and sampling do to the scores and the losses
+    double training = lanes * (step.values + spare + 1) + (double)batch * (step.cache + spare);
+    double inference = sampling.values + sampling.cache + 2 * spare;
     double values = params + fmax(training, inference);
-    double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
+    double lines = fmax((lanes + (double)batch) * (step.lines + spare), sampling.lines + spare);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
     double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
@@ -2695,11 +2693,8 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
             strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
         }
     }
-    if (screen.paint == COLORS) {
-        say("\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
-    } else {
-        say("%s", text);
-    }
+    if (screen.paint == COLORS) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
+    say("%s%s", text, screen.paint == COLORS ? "\033[0m" : "");
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
@@ -2708,14 +2703,11 @@ static void draw_maps(const Work *work, const double *const *weights, size_t n, 
 {
     const Model *model = &work->model;
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
-    for (size_t i = 0; i < n; i++) {
-        widest = label_of(work, screen, i).columns > 1 ? 2 : widest;
-    }
+    for (size_t i = 0; i < n; i++) widest = label_of(work, screen, i).columns > 1 ? 2 : widest;
     size_t margin = widest + 1, cell = margin + 3 * n <= screen.width ? 3 : widest;
     size_t one = margin + cell * n + (cell < 3 ? 5 : 0), gap = 3;
     one = one < 16 ? 16 : one;                                     // room for the title
-    size_t abreast = (screen.width + gap) / (one + gap);
-    abreast = abreast < 1 ? 1 : abreast;
+    size_t fit = (screen.width + gap) / (one + gap), abreast = fit ? fit : 1;
     for (size_t from = 0; from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
         for (size_t h = from; h < to; h++) {
