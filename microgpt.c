@@ -2973,8 +2973,8 @@ static void free_job(Job *job)
 static bool read_prompt(Work *work, const char *what, const char *text)
 {
     Document *prompt = &work->prompt;
-    size_t n = text ? strlen(text) : 0, used = 0, room = work->model.block_size - 1;
-    prompt->tokens = malloc((n + 1) * sizeof *prompt->tokens);
+    size_t n = text ? strlen(text) : 0, used = 0, block_size = work->model.block_size;
+    *prompt = (Document){.tokens = malloc((n + 1) * sizeof *prompt->tokens)};
     if (!prompt->tokens) return no_memory();
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
@@ -2985,8 +2985,8 @@ static bool read_prompt(Work *work, const char *what, const char *text)
         }
         prompt->length++;
     }
-    return prompt->length <= room ||
-           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, room);
+    return prompt->length < block_size ||
+           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, block_size - 1);
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
@@ -3253,6 +3253,7 @@ static bool show_word(Job *job)
     size_t n = take_document(model, &work->prompt);
     document_loss(model, n);
     tape_compute(&model->tape);
+    // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
     job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
     if (!job->weights) return no_memory();
     if (!collect_attention(model, n, job->weights)) {
