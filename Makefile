@@ -90,9 +90,10 @@ portability soak: microgpt
 portability analyze coverage soak:
 	@sh tests/checks/$@
 
-# The manual page, which the program prints from its own table of options.
-microgpt.1: microgpt
-	./microgpt --manual-page > $@.part && mv $@.part $@
+# The manual page: the prose is in data/microgpt.1, the options of each command are those of its help.
+microgpt.1: microgpt data/microgpt.1 data/manual.awk
+	{ ./microgpt --version; for command in $$(./microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do \
+	./microgpt $$command --help; done; } | awk -f data/manual.awk - prose=1 data/microgpt.1 >$@.part && mv $@.part $@
 
 # The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
 # it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.

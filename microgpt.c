@@ -16,24 +16,23 @@
 #include <string.h>
 
 // The names that the algorithm uses from further down.
-typedef struct Error Error;     // what went wrong, until main() says it
 typedef struct Random Random;   // Python's random numbers
 typedef struct Work Work;       // all that a run works with
 static void say(const char *format, ...);             // printf
-static bool finite_scores(Work *w, const double *scores, Error *error);
+static bool finite_scores(Work *work, const double *scores);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
-static size_t likeliest(const double *p, size_t n);
-static bool read_documents(Work *w, Error *error);
-static bool read_checkpoint(Work *w, Error *error);
-static bool encode_all(Work *w, Error *error);
-static bool new_parameters(Work *w, Error *error);
-static bool begin_training(Work *w, Error *error);
-static bool after_step(Work *w, uint64_t step, double loss, Error *error);
-static bool end_training(Work *w, bool ok, Error *error);
-static bool after_sample(Work *w, uint64_t i, size_t length, Error *error);
+static size_t largest(const double *p, size_t n);
+static bool read_documents(Work *work);
+static bool read_checkpoint(Work *work);
+static bool encode_documents(Work *work, size_t n);
+static bool new_parameters(Work *work);
+static bool begin_training(Work *work);
+static bool after_step(Work *work, uint64_t step, double loss);
+static bool end_training(Work *work, bool ok);
+static bool after_sample(Work *work, uint64_t i, size_t length);
 
 // The settings of a run. Their defaults, those of the Python program and
 // those of the lesson, are in recipes[], further down.
@@ -410,12 +409,13 @@ struct Work {
     struct Job *job;     // the command that it is a part of
 };
 
-static bool train(Work *w, Error *error)
+static bool train(Work *work)
 {
-    uint64_t step = w->model.steps_done;
-    for (; step < w->config->steps; step++) {
-        double loss = train_step(&w->model, &w->docs, w->config, step);
-        if (!after_step(w, step, loss, error)) return false;
+    Model *model = &work->model;
+    const Config *config = work->config;
+    for (uint64_t step = model->steps_done; step < config->steps; step++) {
+        double loss = train_step(model, &work->docs, config, step);
+        if (!after_step(work, step, loss)) return false;
     }
     return true;
 }
@@ -426,40 +426,39 @@ static bool train(Work *w, Error *error)
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
 // One sample, which begins with the prompt, into model->tokens.
-static bool sample(Work *w, size_t *length, Error *error)
+static bool sample(Work *work, size_t *length)
 {
-    Model *model = &w->model;
+    Model *model = &work->model;
     Tape *tape = &model->tape;
+    const Document *prompt = &work->prompt;
     size_t vocab_size = model->vocab_size;
-    size_t BOS = w->tokenizer.BOS, token_id = BOS;
-    double temperature = w->config->temperature;
+    size_t BOS = work->tokenizer.BOS, token_id = BOS;
+    double temperature = work->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(w, scores, error)) return false;
+        if (!finite_scores(work, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
-        token_id = pos_id < w->prompt.length ? w->prompt.tokens[pos_id] :
-                   temperature <= 0 ? likeliest(probs, vocab_size) :
-                   random_choice(w->rng, probs, vocab_size);
+        token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
+                   temperature <= 0 ? largest(probs, vocab_size) :
+                   random_choice(work->rng, probs, vocab_size);
         if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
     }
     return true;
 }
 
-static bool infer(Work *w, Error *error)
+static bool infer(Work *work)
 {
     size_t n;
-    tape_drop(&w->model.tape);
-    new_cache(&w->model, w->model.block_size);
-    tape_mark(&w->model.tape);         // tape_drop() then spares the cache
-    for (uint64_t i = 0; i < w->config->samples; i++) {
-        if (!sample(w, &n, error) || !after_sample(w, i, n, error)) {
-            return false;
-        }
+    tape_drop(&work->model.tape);
+    new_cache(&work->model, work->model.block_size);
+    tape_mark(&work->model.tape);      // tape_drop() then spares the cache
+    for (uint64_t i = 0; i < work->config->samples; i++) {
+        if (!sample(work, &n) || !after_sample(work, i, n)) return false;
     }
     return true;
 }
@@ -467,31 +466,30 @@ static bool infer(Work *w, Error *error)
 /* ------------------------------------------------------------------------
  * The story: the whole program, in the order of microgpt.py.
  */
-static bool microgpt(Work *w, Error *error)
+static bool microgpt(Work *work)
 {
-    if (!read_documents(w, error) || !read_checkpoint(w, error)) {
-        return false;
+    if (!read_documents(work) || !read_checkpoint(work)) return false;
+    random_seed(work->rng, work->config->seed);
+    shuffle(&work->docs, work->rng);
+    if (!work->resumed) {
+        find_characters(&work->tokenizer, &work->docs);
+        if (!new_parameters(work)) return false;
+        init_parameters(&work->model, work->rng, work->config);
     }
-    random_seed(w->rng, w->config->seed);
-    shuffle(&w->docs, w->rng);
-    if (!w->resumed) {
-        find_characters(&w->tokenizer, &w->docs);
-        if (!new_parameters(w, error)) return false;
-        init_parameters(&w->model, w->rng, w->config);
-    }
-    if (!encode_all(w, error) || !begin_training(w, error)) return false;
-    say("num docs: %zu\n", w->docs.n);
-    say("vocab size: %zu\n", w->tokenizer.vocab_size);
-    say("num params: %zu\n", w->model.num_params);
-    bool trained = train(w, error);
-    return end_training(w, trained, error) && infer(w, error);
+    if (!encode_documents(work, work->docs.n)) return false;
+    if (!begin_training(work)) return false;
+    say("num docs: %zu\n", work->docs.n);
+    say("vocab size: %zu\n", work->tokenizer.vocab_size);
+    say("num params: %zu\n", work->model.num_params);
+    bool trained = train(work);
+    return end_training(work, trained) && infer(work);
 }
 
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, random numbers, reading documents, memory, options, model files, long runs, the heads, the page,
- *   commands, command line
+ *   errors and output, what a command works with, random numbers, reading documents, memory, options, model files,
+ *   long runs, the heads, the page, commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -510,40 +508,35 @@ static bool microgpt(Work *w, Error *error)
 
 #define VERSION "1.1.0"
 
-#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
-#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
-#endif
-
 /* ------------------------------------------------------------------------------------------------------------------
- * Errors and output. What went wrong is a value until main() says it: fail() fills it in and returns false.
+ * Errors and output. What went wrong is kept, as in errno, until main() says it: fail() and usage() fill it in and are
+ * false. The last word counts.
  */
-struct Error {
-    int status;
-    char text[8192];     // room for the longest file name and what is wrong with it
-};
-
 enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
+static struct { int status; char text[8192]; } failure;    // room for the longest file name and what is wrong with it
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
 #else
 #define PRINTF_LIKE(f, args)
 #endif
-static void set_error(Error *error, int status, const char *format, ...) PRINTF_LIKE(3, 4);
-#define fail(...) (set_error(__VA_ARGS__), false)
-static void say(const char *format, ...) PRINTF_LIKE(1, 2);
+#define fail_as(...) (set_failure(__VA_ARGS__), false)
+#define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
+#define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
+// A word beside the result. Nothing failed, but it is one line in the same way.
+#define note(...) (set_failure(DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
-static void set_error(Error *error, int status, const char *format, ...)
+PRINTF_LIKE(2, 3) static void set_failure(int status, const char *format, ...)
 {
-    char *text = error->text, *whole = NULL;
+    char *text = failure.text, *whole = NULL;
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    error->status = status;
-    int n = vsnprintf(text, sizeof error->text, format, args);
-    if (n >= (int)sizeof error->text && (whole = malloc((size_t)n + 1))) {
-        size_t half = sizeof error->text / 2;
+    failure.status = status;
+    int n = vsnprintf(text, sizeof failure.text, format, args);
+    if (n >= (int)sizeof failure.text && (whole = malloc((size_t)n + 1))) {
+        size_t half = sizeof failure.text / 2;
         vsnprintf(whole, (size_t)n + 1, format, again);
         snprintf(text + half - 5, half + 5, " ... %s", whole + (size_t)n + 1 - half);
         free(whole);
@@ -557,11 +550,6 @@ static void set_error(Error *error, int status, const char *format, ...)
 }
 
 static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
-
-// A word beside the result, on standard error. --quiet silences it.
-static Error remark;
-#define note(o, ...) \
-    ((o)->quiet ? 0 : (set_error(&remark, DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", remark.text)))
 
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
@@ -602,15 +590,13 @@ static void put_text(Output *out, const char *format, va_list args)
         n = vsnprintf(out->bytes, sizeof out->bytes, format, again);
     }
     va_end(again);
-    if (!out->error && (n < 0 || (size_t)n >= sizeof out->bytes - out->n)) {
-        out->error = EOVERFLOW;                    // one text that is longer than all of bytes
-    }
+    bool fits = n >= 0 && (size_t)n < sizeof out->bytes - out->n;
+    if (!out->error && !fits) out->error = EOVERFLOW;          // one text that is longer than all of bytes
     out->n += out->error ? 0 : (size_t)n;
     if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
 
-static void put(Output *out, const char *format, ...) PRINTF_LIKE(2, 3);
-static void put(Output *out, const char *format, ...)
+PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -630,7 +616,7 @@ static void put_bytes(Output *out, const void *bytes, size_t n)
 
 static Output standard_output = {.file = STDOUT_FILENO};
 
-static void say(const char *format, ...)
+PRINTF_LIKE(1, 2) static void say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -641,18 +627,18 @@ static void say(const char *format, ...)
 // Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
 static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
 
-static bool said(Error *error)
+static bool said(void)
 {
     int reason = standard_output.error;
-    if (interrupted) return fail(error, INTERRUPTED, "interrupted");
-    if (reason == EPIPE && ends_with_pipe) return fail(error, PIPE_CLOSED, "%s", "");
-    return !reason || fail(error, FAILED, "standard output: %s", strerror(reason));
+    if (interrupted) return fail_as(INTERRUPTED, "interrupted");
+    if (reason == EPIPE && ends_with_pipe) return fail_as(PIPE_CLOSED, "%s", "");
+    return !reason || fail("standard output: %s", strerror(reason));
 }
 
-static bool no_memory(Error *error)
-{
-    return fail(error, FAILED, "not enough memory");
-}
+static bool no_memory(void) { return fail("not enough memory"); }
+
+// A call to the system failed, with errno, over the file of this name.
+static bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(errno)); }
 
 static bool all_finite(const double *a, size_t n)
 {
@@ -661,6 +647,17 @@ static bool all_finite(const double *a, size_t n)
     }
     return true;
 }
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * What a command works with. The Work, in part one, is what the algorithm sees; a Job is the command around it; and its
+ * Progress is what a long run shows, logs and saves.
+ */
+struct Random {
+    uint32_t words[624];
+    size_t used;
+    double gauss_next;
+    bool has_gauss;
+};
 
 // What the command line asks for. The names and defaults are in the table of options, further down.
 typedef struct {
@@ -673,21 +670,83 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
-    bool new, quiet, tsv, help, version, manual;
+    bool new, quiet, tsv, help, version;
 } Options;
 
 enum { RECIPE_MICROGPT, RECIPE_LESSON };
 
+// What a model file stores beside the model.
+typedef struct {
+    Options options;               // those that the table of options marks as stored
+    Random random;                 // where the random numbers were
+    bool has_random;
+    char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
+} Checkpoint;
+
+// Where a model goes.
+typedef struct {
+    const char *name;              // as the user gave it
+    char path[PATH_MAX], folder[PATH_MAX];         // with symbolic links followed
+    char part[PATH_MAX + 64];      // the name while the file is not whole
+    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
+} Target;
+
+#define POINTS 256                 // of the loss curve, at most
+
+// A long run, as it goes on.
+typedef struct {
+    Target target;                 // name: NULL if nothing is to be saved
+    Output *log;                   // NULL if there is none
+    bool lines, bar;               // a line for each step? a progress bar?
+    bool plain, color;             // ASCII alone? colors?
+    uint64_t first, steps;         // steps that were done when the run began; all that there are to do
+    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
+    double began, last_draw, last_flush;
+    double smooth, weight;         // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
+    size_t n_points;               // of the curve
+    struct { double sum, n; } curve[POINTS];
+} Progress;
+
+// What a head does, on average.
+typedef struct {
+    double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
+    double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
+    double loss;                                 // of the model without this head
+} HeadStats;
+
+// The page that `microgpt page` writes, before the model is in it.
+typedef struct {
+    unsigned char *text;           // [n] the shipped page
+    size_t n, place;               // where the model goes
+    unsigned char *log;            // of the run
+    double *losses;                // [n_losses] that are in it
+    size_t n_losses;
+    uint64_t first;                // the step of the first of them
+} Page;
+
+// A command: all of it, freed in one place.
+typedef struct Job {
+    Work work;
+    Options o;
+    const char *argv0;
+    Random rng;
+    Checkpoint checkpoint;
+    Progress progress;
+    bool numbered;                 // samples: those after training are, as in Python
+    uint64_t *known;               // samples: what they are compared with, [room] of hashes
+    size_t room;                   // a power of two
+    uint64_t n_samples;            // samples: so many are done
+    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
+    const double **weights;        // heads: what each looked at in one word
+    HeadStats *stats;              // heads: what each does over a file
+    double *backup;                // heads: a matrix that is set to zero for a while
+    Page page;
+} Job;
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Random numbers: the Mersenne Twister MT19937, seeded and read as Python's random module does it.
  */
-struct Random {
-    uint32_t words[624];
-    size_t used;
-    double gauss_next;
-    bool has_gauss;
-};
-
 static void random_seed(Random *random, uint64_t seed)
 {
     uint32_t *w = random->words;
@@ -695,16 +754,10 @@ static void random_seed(Random *random, uint64_t seed)
     size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
-    for (size_t k = 0; k < n; k++) {
-        w[i] = (w[i] ^ ((w[i - 1] ^ (w[i - 1] >> 30)) * 1664525)) + key[j] + (uint32_t)j;
+    for (size_t k = 0; k < 2 * n - 1; k++) {         // first the key goes in, then all is mixed once more
+        w[i] ^= (w[i - 1] ^ (w[i - 1] >> 30)) * (k < n ? 1664525 : 1566083941);
+        w[i] += k < n ? key[j] + (uint32_t)j : -(uint32_t)i;
         j = (j + 1) % n_key;
-        if (++i == n) {
-            w[0] = w[n - 1];
-            i = 1;
-        }
-    }
-    for (size_t k = 1; k < n; k++) {
-        w[i] = (w[i] ^ ((w[i - 1] ^ (w[i - 1] >> 30)) * 1566083941)) - (uint32_t)i;
         if (++i == n) {
             w[0] = w[n - 1];
             i = 1;
@@ -777,7 +830,7 @@ static size_t random_choice(Random *random, const double *weights, size_t n)
 }
 
 // The index of the largest, the first of them if there are several.
-static size_t likeliest(const double *p, size_t n)
+static size_t largest(const double *p, size_t n)
 {
     size_t best = 0;
     for (size_t i = 1; i < n; i++) best = p[i] > p[best] ? i : best;
@@ -795,10 +848,6 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
     static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
         {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
     };
-    if (s[0] < 0x80) {
-        *used = 1;
-        return s[0];
-    }
     for (size_t length = 1; length <= 4 && length <= n; length++) {
         if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
         uint32_t code = s[0] & (unsigned char)~forms[length - 1].mask;
@@ -815,11 +864,7 @@ static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 
 static size_t encode_utf8(uint32_t code, char out[4])
 {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = length; i-- > 1; code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
     out[0] = (char)(leads[length] | code);
@@ -827,22 +872,7 @@ static size_t encode_utf8(uint32_t code, char out[4])
 }
 
 // What a terminal would obey instead of showing it.
-static bool is_control(uint32_t code)
-{
-    return code < ' ' || (code >= 0x7f && code < 0xa0);
-}
-
-// The characters of n tokens, and the end of the line.
-static void say_tokens(const uint32_t *uchars, const uint32_t *tokens, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char bytes[4];
-        uint32_t code = uchars[tokens[i]];
-        bool hidden = standard_output.by_line && is_control(code);         // people are reading
-        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
-    }
-    say("\n");
-}
+static bool is_control(uint32_t code) { return code < ' ' || (code >= 0x7f && code < 0xa0); }
 
 static bool is_space(uint32_t c)
 {
@@ -850,8 +880,7 @@ static bool is_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-// Opens a file, and tries again where a signal came in between. One that must be new is private at first. -1: it cannot
-// be opened.
+// Opens a file, again if a signal came in between. One that must be new is private at first. -1: it cannot be opened.
 static int open_file(const char *name, int flags)
 {
     int file;
@@ -861,8 +890,7 @@ static int open_file(const char *name, int flags)
     return file;
 }
 
-// Up to n bytes of an open file: fewer only at its end. -1: it cannot be read. A short read goes on, an interrupted one
-// starts again, and one that has to wait, waits.
+// Up to n bytes of an open file, fewer only at its end, however often it takes and waits. -1: it cannot be read.
 static ssize_t read_up_to(int file, void *bytes, size_t n)
 {
     size_t done = 0;
@@ -878,8 +906,8 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
     return (ssize_t)done;
 }
 
-// All bytes of an open file, into memory of the caller's.
-static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, const char *name)
+// All bytes of an open file, and a zero after them, into memory of the caller's.
+static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
     size_t room = 0;
     *bytes = NULL;
@@ -887,26 +915,25 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, Error *error, c
     while (*n == room) {
         room = room ? 2 * room : 1 << 16;
         unsigned char *more = realloc(*bytes, room);
-        if (!more) return no_memory(error);
+        if (!more) return no_memory();
         *bytes = more;
         ssize_t got = read_up_to(file, *bytes + *n, room - *n);
-        if (got < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        if (got < 0) return fail_errno(name);
         *n += (size_t)got;
     }
+    (*bytes)[*n] = '\0';
     return true;
 }
 
 // The documents in the text s. Their tokens are still code points.
-static bool split_documents(const unsigned char *s, size_t n, Documents *all, Error *error, const char *name)
+static bool split_documents(const unsigned char *s, size_t n, Documents *all, const char *name)
 {
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
-    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) {
-        return no_memory(error);
-    }
+    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) return no_memory();
     all->text = malloc((n + 1) * sizeof *all->text);
     all->docs = malloc(n_lines * sizeof *all->docs);
-    if (!all->text || !all->docs) return no_memory(error);
+    if (!all->text || !all->docs) return no_memory();
     uint32_t *start = all->text, *end = start;         // the document being read
     size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
@@ -916,7 +943,7 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
             code = '\n';
         }
         if (code <= 0) {
-            return fail(error, FAILED, "%s:%zu: %s", name, line,
+            return fail("%s:%zu: %s", name, line,
                         code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
@@ -935,9 +962,9 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, Er
     }
     all->n_text = (size_t)(end - all->text);
     if (all->n == 0) {
-        return fail(error, FAILED, "%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
+        return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     }
-    return all->n < UINT32_MAX || fail(error, FAILED, "%s: too many documents: %zu", name, all->n);
+    return all->n < UINT32_MAX || fail("%s: too many documents: %zu", name, all->n);
 }
 
 // The folder of the running program, with a slash, or an empty string.
@@ -972,7 +999,7 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
     return file;
 }
 
-// What messages call the documents' file.
+// What messages call the file of the documents.
 static const char *data_name(const Options *o)
 {
     return !o->data ? "the shipped names" : strcmp(o->data, "-") == 0 ? "standard input" : o->data;
@@ -980,24 +1007,20 @@ static const char *data_name(const Options *o)
 
 static struct stat data_file;                      // where the documents came from
 
-static bool load_documents(const Options *o, const char *argv0, Documents *all, Error *error)
+static bool read_documents(Work *work)
 {
+    const Options *o = &work->job->o;
     char name[4200];
-    int file = -1;
-    if (!o->data) {
-        file = open_shipped(argv0, "names.txt", name, sizeof name);
-    } else {
-        snprintf(name, sizeof name, "%s", data_name(o));
-        file = strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
-    }
+    snprintf(name, sizeof name, "%s", data_name(o));
+    int file = !o->data ? open_shipped(work->job->argv0, "names.txt", name, sizeof name)
+               : strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     if (file < 0) {
-        return fail(error, FAILED, "%s: %s%s", name, strerror(errno),
-                    o->data ? "" : "; to use other documents: --data FILE");
+        return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
     }
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = (fstat(file, &data_file) == 0 || fail(error, FAILED, "%s: %s", name, strerror(errno))) &&
-              read_all(file, &bytes, &n, error, name) && split_documents(bytes, n, all, error, name);
+    bool ok = (fstat(file, &data_file) == 0 || fail_errno(name)) && read_all(file, &bytes, &n, name) &&
+              split_documents(bytes, n, &work->docs, name);
     free(bytes);
     if (file != STDIN_FILENO) close(file);
     return ok;
@@ -1021,10 +1044,7 @@ static void free_model(Model *model)
 }
 
 // How many matrices a model has: a layer is nothing but matrices.
-static uint64_t count_matrices(uint64_t n_layer)
-{
-    return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *));
-}
+static uint64_t count_matrices(uint64_t n_layer) { return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *)); }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
 static double min_parameters(const Model *model)
@@ -1041,21 +1061,17 @@ static bool fits_memory(double bytes)
 }
 
 // Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
-static bool too_large(const Model *model, double bytes, double cache, double step, Error *error)
+static bool too_large(const Model *model, double bytes, double cache, double step)
 {
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
-    const struct { double bytes; const char *what; } parts[] = {
-        {row * 12 * E * (double)model->n_layer, "the layers: --n-embd, --n-layer"},
-        {row * 2 * (double)model->vocab_size, "the different characters: --n-embd"},
-        {row * (double)model->block_size + cache, "the block: --block-size"},
-        {step, "the documents of a step: --batch, --block-size"},
+    double parts[] = {row * 12 * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
+                      row * (double)model->block_size + cache, step};
+    static const char *const what[] = {
+        "the layers: --n-embd, --n-layer", "the different characters: --n-embd", "the block: --block-size",
+        "the documents of a step: --batch, --block-size",
     };
-    size_t most = 0;
-    for (size_t i = 1; i < sizeof parts / sizeof parts[0]; i++) {
-        most = parts[i].bytes > parts[most].bytes ? i : most;
-    }
-    return fail(error, FAILED, "not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
-                min_parameters(model), bytes / 1e9, parts[most].what);
+    return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
+                bytes / 1e9, what[largest(parts, 4)]);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -1069,13 +1085,8 @@ static void place_parameters(Model *model, bool atomic)
     tape_mark(&model->tape);
 }
 
-// How much of the tape one position takes, the last of so many, and the cache for all of them; with a little to spare
-// for what training and sampling do to the scores.
-typedef struct {
-    double values, lines, cache;
-} PositionCost;
-
-enum { SPARE = 16 };
+// How much of the tape one position takes, the last of so many, and the cache for all of them.
+typedef struct { double values, lines, cache; } PositionCost;
 
 static PositionCost count_position(Model *model, size_t positions)
 {
@@ -1085,27 +1096,26 @@ static PositionCost count_position(Model *model, size_t positions)
     new_cache(model, positions);
     size_t before = tape->n_values, cache = before - tape->first_value;
     softmax(tape, ag_mul_const(tape, gpt(model, 0, positions - 1), 1, vocab_size), vocab_size);
-    return (PositionCost){.values = (double)(tape->n_values - before + SPARE), .cache = (double)(cache + SPARE),
-                          .lines = (double)(tape->n_lines + SPARE)};
+    return (PositionCost){(double)(tape->n_values - before), (double)tape->n_lines, (double)cache};
 }
 
-// What the loss takes beyond that: all of a document of one position, less the model at this position.
-static PositionCost count_loss(Model *model)
+// The same in training, where the loss takes more: all of a document of one position, less the model at this position.
+static PositionCost count_training(Model *model, size_t positions)
 {
     Tape *tape = &model->tape;
-    PositionCost first = count_position(model, 1);
+    PositionCost cost = count_position(model, positions), first = count_position(model, 1);
     tape_drop(tape);
     document_loss(model, 1);
-    double values = (double)(tape->n_values - tape->first_value) - (first.values + first.cache - 2 * SPARE);
-    return (PositionCost){.values = fmax(values, 0), .lines = fmax((double)tape->n_lines - (first.lines - SPARE), 0)};
+    cost.values += fmax((double)(tape->n_values - tape->first_value) - (first.values + first.cache), 0);
+    cost.lines += fmax((double)tape->n_lines - first.lines, 0);
+    return cost;
 }
 
-// Memory for a model of the sizes that are set in *model, and for training it on batches of documents of up to
-// `longest` characters.
-static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic, Error *error)
+// Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
+static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
 {
     double min = 4 * sizeof(double) * min_parameters(model);
-    if (!fits_memory(min)) return too_large(model, min, 0, 0, error);
+    if (!fits_memory(min)) return too_large(model, min, 0, 0);
     Tape *tape = &model->tape;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
@@ -1115,39 +1125,37 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic,
     model->tokens = calloc(block_size + 1, sizeof *model->tokens);
     if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
         !tape_init(tape, 0, 0, 0)) {
-        return no_memory(error);
+        return no_memory();
     }
     place_parameters(model, atomic);
-    PositionCost step = count_position(model, positions), sampling = count_position(model, block_size);
-    PositionCost loss = count_loss(model);
-    step.values += loss.values;
-    step.lines += loss.lines;
+    PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
-    double training = lanes * (step.values + 1) + (double)batch * step.cache;
-    double inference = sampling.cache + sampling.values;
+    double spare = 16;                             // for what training and sampling do to the scores and the losses
+    double training = lanes * (step.values + spare + 1) + (double)batch * (step.cache + spare);
+    double inference = sampling.values + sampling.cache + 2 * spare;
     double values = params + fmax(training, inference);
-    double lines = fmax((lanes + (double)batch) * step.lines, sampling.lines);
+    double lines = fmax((lanes + (double)batch) * (step.lines + spare), sampling.lines + spare);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
     double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
     tape_free(tape);
     if (!fits_memory(bytes)) {
-        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables, error);
+        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables);
     }
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
     if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
-        return no_memory(error);
+        return no_memory();
     }
     place_parameters(model, atomic);
     return true;
 }
 
 // Memory for the characters of a tokenizer, of which there are none yet.
-static bool new_tokenizer(Tokenizer *tokenizer, Error *error)
+static bool new_tokenizer(Tokenizer *tokenizer)
 {
     *tokenizer = (Tokenizer){.uchars = calloc(N_CODES, sizeof *tokenizer->uchars),
                              .token_of = calloc(N_CODES, sizeof *tokenizer->token_of)};
-    return (tokenizer->uchars && tokenizer->token_of) || no_memory(error);
+    return (tokenizer->uchars && tokenizer->token_of) || no_memory();
 }
 
 static void free_tokenizer(Tokenizer *tokenizer)
@@ -1169,11 +1177,16 @@ enum { ATOMIC = false };
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Options: one table of all of them. The command line, the help, the manual page and the model files are made from it.
+ * Options: one table of all of them. The command line, the help and the model files are made from it.
  */
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
-typedef enum { FLAG, NUMBER, REAL, TEXT, NAME } Kind;
+typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, WORD, REAL, SHARE } Kind;      // whole numbers before REAL
+
+static const struct { double min, max; } ranges[] = {
+    [COUNT] = {0, 9007199254740992.0}, [POSITIVE] = {1, 9007199254740992.0}, [SIZE] = {1, 1048576},
+    [WORD] = {0, 18446744073709551615.0}, [REAL] = {0, 1e300}, [SHARE] = {0, 0.9999999999999999},
+};
 
 // Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
 // run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
@@ -1187,71 +1200,55 @@ typedef struct {
     Kind kind;
     Stored stored;
     size_t offset;                 // of its field in Options
-    double min, max;               // of a NUMBER or REAL
-    const char *help;              // NULL: the option is not for users
+    const char *help;
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
-#define MAX_SIZE 1048576.0
-#define MAX_COUNT 9007199254740992.0
-#define MAX_WORD 18446744073709551615.0
-#define MAX_REAL 1e300
-#define MAX_BETA 0.9999999999999999
 
 static const Option options[] = {
-    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data), 0, 0,
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data),
      "documents, one a line, UTF-8; - is standard input (default: the shipped names)"},
-    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), 0, 0, "only names that are not in the data, each once"},
-    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), 0, 0,
-     "what --new compares with (default: the shipped names)"},
-    {"docs", "N", 0, EVAL, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
-     "only the first N documents (default: all)"},
-    {"docs", "N", 0, HEADS, NUMBER, NOT_STORED, FIELD(docs), 1, MAX_COUNT,
-     "only the first N documents (default: 1000)"},
-    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), 0, 0, "tab-separated values, in full precision"},
-    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), 0, 0,
-     "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, NUMBER, OF_RUN_FREE, FIELD(config.steps), 0, MAX_COUNT, "training steps"},
-    {"batch", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.batch), 1, MAX_SIZE, "documents a step"},
-    {"holdout", "N", 0, TRAIN, NUMBER, OF_RUN_LATER, FIELD(config.holdout), 0, MAX_COUNT,
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new), "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data), "what --new compares with (default: the shipped names)"},
+    {"docs", "N", 0, EVAL, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: all)"},
+    {"docs", "N", 0, HEADS, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: 1000)"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), "tab-separated values, in full precision"},
+    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), "sets the defaults of the other options"},
+    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, FIELD(config.steps), "training steps"},
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, FIELD(config.batch), "documents a step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, FIELD(config.holdout),
      "the last N documents are not trained on; their loss is printed"},
-    {"seed", "N", 0, TRAIN, NUMBER, OF_RUN, FIELD(config.seed), 0, MAX_WORD, "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, NUMBER, NOT_STORED, FIELD(config.seed), 0, MAX_WORD,
+    {"seed", "N", 0, TRAIN, WORD, OF_RUN, FIELD(config.seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, WORD, NOT_STORED, FIELD(config.seed),
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_layer), 1, MAX_SIZE, "layers"},
-    {"n-embd", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_embd), 1, MAX_SIZE,
-     "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.n_head), 1, MAX_SIZE, "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, NUMBER, OF_MODEL, FIELD(config.block_size), 1, MAX_SIZE,
-     "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), 0, MAX_REAL, "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta1), 0, MAX_BETA,
+    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_layer), "layers"},
+    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_embd), "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_head), "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.block_size), "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta1),
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.beta2), 0, MAX_BETA, "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), 0, MAX_REAL,
-     "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation), 0, 0,
+    {"beta2", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation),
      "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule), 0, 0,
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule),
      "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, NUMBER, NOT_STORED, FIELD(config.samples), 0, MAX_COUNT, "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature), 0, MAX_REAL,
+    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, FIELD(config.samples), "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature),
      "0 takes the likeliest character"},
-    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), 0, 0, "how every name begins"},
-    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), 0, 0,
-     "write the model file at the end, and on an interrupt"},
-    {"save-every", "N", 0, TRAIN, NUMBER, NOT_STORED, FIELD(save_every), 1, MAX_COUNT,
-     "and every N steps (default: only then)"},
-    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume), 0, 0,
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), "write the model file at the end, and on an interrupt"},
+    {"save-every", "N", 0, TRAIN, POSITIVE, NOT_STORED, FIELD(save_every), "and every N steps (default: only then)"},
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume),
      "go on with the run that wrote this model file, with its options"},
-    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), 0, 0, "write step,loss,lr of every step as CSV"},
-    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), 0, 0, "the CSV of its run, to show its loss curve"},
-    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), 0, 0, "no progress, no step lines, no notes"},
-    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), 0, 0, "print this and exit"},
-    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), 0, 0, "print the version and exit"},
-    {"manual-page", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(manual), 0, 0, NULL},
-    {"step", NULL, 0, 0, NUMBER, OF_RUN, FIELD(step), 0, MAX_COUNT, NULL},
-    {"fingerprint", NULL, 0, 0, NUMBER, OF_RUN, FIELD(fingerprint), 0, MAX_WORD, NULL},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log), "write step,loss,lr of every step as CSV"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), "the CSV of its run, to show its loss curve"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet), "no progress, no step lines, no notes"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
+    {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
+    {"fingerprint", NULL, 0, 0, WORD, OF_RUN, FIELD(fingerprint), NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
@@ -1280,53 +1277,40 @@ static int find_name(const char *names, const char *value)
 }
 
 // Checks an option's value, and sets its field.
-static bool set_option(Options *o, const Option *option, const char *value, Error *error)
+static bool set_option(Options *o, const Option *option, const char *value)
 {
     char *field = (char *)o + option->offset, *end = NULL;
+    double min = ranges[option->kind].min, max = ranges[option->kind].max;
     errno = 0;
-    switch (option->kind) {
-    case FLAG:
+    if (option->kind == FLAG) {
         *(bool *)field = true;
-        return true;
-    case TEXT:
+    } else if (option->kind == TEXT) {
         *(const char **)field = value;
-        return true;
-    case NAME: {
+    } else if (option->kind == NAME) {
         int i = find_name(option->argument, value);
-        if (i < 0) {
-            return fail(error, USAGE, "--%s %s: not one of %s", option->name, value, option->argument);
-        }
+        if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
         *(int *)field = i;
-        return true;
-    }
-    case NUMBER: {
-        bool negative = *value == '-';
-        const char *digits = value + negative;
-        unsigned long long n = strtoull(digits, &end, 10);
-        if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits)) {
-            return fail(error, USAGE, "--%s %s: not a whole number", option->name, value);
+    } else if (option->kind < REAL) {
+        const char *digits = value + (*value == '-');
+        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == WORD ? UINT64_MAX : (uint64_t)max;
+        if (!*digits || digits[strspn(digits, "0123456789")]) {
+            return usage("--%s %s: not a whole number", option->name, value);
         }
-        unsigned long long max = option->max < MAX_WORD ? (unsigned long long)option->max : UINT64_MAX;
-        if (errno == ERANGE || (negative && n) || (double)n < option->min || n > max) {
-            return fail(error, USAGE, "--%s %s: out of range: %.0f to %llu", option->name, value, option->min, max);
+        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > limit) {
+            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
         }
         *(uint64_t *)field = n;
-        return true;
-    }
-    case REAL: {
+    } else {
         double x = strtod(value, &end);
-        if (*value == '\0' || *end || strspn(value, "+-.0123456789eE") != strlen(value)) {
-            return fail(error, USAGE, "--%s %s: not a number", option->name, value);
+        if (!*value || *end || value[strspn(value, "+-.0123456789eE")]) {
+            return usage("--%s %s: not a number", option->name, value);
         }
-        if (!isfinite(x) || x < option->min || x > option->max) {
-            return fail(error, USAGE, "--%s %s: out of range: %.16g to %.16g", option->name, value, option->min,
-                        option->max);
+        if (!isfinite(x) || x < min || x > max) {
+            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
         }
         *(double *)field = x;
-        return true;
     }
-    }
-    return false;
+    return true;
 }
 
 // An option's value in o, as text: of a number, as many digits as it takes to give the same number again.
@@ -1334,14 +1318,14 @@ static void option_text(const Option *option, const Options *o, char *text, size
 {
     const char *field = (const char *)o + option->offset;
     text[0] = '\0';
-    if (option->kind == NUMBER) {
-        snprintf(text, room, "%llu", (unsigned long long)*(const uint64_t *)field);
-    } else if (option->kind == REAL) {
+    if (option->kind >= REAL) {
         double x = *(const double *)field;
         int digits = 1;
         do {
             snprintf(text, room, "%.*g", digits, x);
         } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
+    } else if (option->kind > NAME) {
+        snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
     } else if (option->kind == NAME) {
         const char *names = option->argument;
         for (int i = *(const int *)field; i > 0; i--) names += strcspn(names, "|") + 1;
@@ -1364,8 +1348,6 @@ static bool was_given(const Options *o, size_t offset)
  */
 #define MAX_HEADER 100000000      // bytes: the format's own limit
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
-
-static const char NO_MEMORY[] = "enough memory";
 
 // A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
 // remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
@@ -1433,9 +1415,8 @@ static int32_t json_escape(Json *json)
     if (c && strchr(marks, c)) return codes[strchr(marks, c) - marks];
     int32_t code = c == 'u' ? json_hex(json) : -1;
     if (code < 0xd800 || code > 0xdfff) return code;
-    if (code > 0xdbff || json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u') {
-        return -1;
-    }
+    bool two = code <= 0xdbff && json->end - json->at >= 2 && json->at[0] == '\\' && json->at[1] == 'u';
+    if (!two) return -1;
     json->at += 2;
     int32_t low = json_hex(json);
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -1507,7 +1488,7 @@ static size_t json_list(Json *json, uint64_t *list, size_t max)
 }
 
 typedef struct {
-    const char *name;
+    const char *name;              // first, as in a Pair: by_name() compares both
     const char *dtype;
     uint64_t shape[8];
     size_t n_dims;
@@ -1516,9 +1497,7 @@ typedef struct {
     double *to;                    // where the numbers go; NULL: nowhere
 } Tensor;
 
-typedef struct {
-    const char *key, *value;
-} Pair;
+typedef struct { const char *name, *value; } Pair;
 
 typedef struct {
     const char *path;
@@ -1528,34 +1507,13 @@ typedef struct {
     size_t n_tensors, n_metadata;
 } Header;
 
-// What a model file stores beside the model.
-typedef struct {
-    Options options;               // those that the table marks as stored
-    Random random;                 // where the random numbers were
-    bool has_random;
-    char missing[64];              // the first thing that a resume needs and the file lacks, or nothing
-    bool resuming;                 // the run goes on: there must be memory for its batches
-} Checkpoint;
-
-// Room for one more element after n: the array doubles when n is a power of two. NULL, and an error: no memory.
-static void *grown(void *array, size_t n, size_t size, Json *json)
-{
-    void *more = n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
-    if (!more) json_expect(json, NO_MEMORY);
-    return more;
-}
-
 static void parse_metadata(Header *header, Json *json)
 {
     json_mark(json, '{', "an object of strings");
     while (json_next(json, header->n_metadata == 0, '}')) {
-        Pair *pairs = grown(header->metadata, header->n_metadata, sizeof *pairs, json);
-        if (pairs) {
-            header->metadata = pairs;
-            Pair *pair = &pairs[header->n_metadata++];
-            pair->key = json_key(json);
-            pair->value = json_string(json);
-        }
+        Pair *pair = &header->metadata[header->n_metadata++];
+        pair->name = json_key(json);
+        pair->value = json_string(json);
     }
 }
 
@@ -1589,9 +1547,7 @@ static void parse_tensor(Tensor *tensor, Json *json)
 static void parse_header(Header *header, Json *json)
 {
     bool has_metadata = false;
-    if (json->at == json->end || *json->at != '{') {       // not even a space may come before it
-        json_expect(json, "an object");
-    }
+    if (*json->at != '{') json_expect(json, "an object");      // not even a space may come before it
     json_mark(json, '{', "an object");
     for (bool first = true; json_next(json, first, '}'); first = false) {
         const char *name = json_key(json);
@@ -1599,13 +1555,9 @@ static void parse_header(Header *header, Json *json)
             if (has_metadata) json_expect(json, "no second __metadata__");
             parse_metadata(header, json);
             has_metadata = true;
-            continue;
-        }
-        Tensor *tensors = grown(header->tensors, header->n_tensors, sizeof *tensors, json);
-        if (tensors) {
-            header->tensors = tensors;
-            Tensor *tensor = &tensors[header->n_tensors++];
-            *tensor = (Tensor){.name = name};
+        } else {
+            Tensor *tensor = &header->tensors[header->n_tensors++];
+            tensor->name = name;
             parse_tensor(tensor, json);
         }
     }
@@ -1613,14 +1565,16 @@ static void parse_header(Header *header, Json *json)
     if (json->at < json->end) json_expect(json, "the end of the header");
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const Tensor *)a)->name, ((const Tensor *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static int by_key(const void *a, const void *b)
+// Sorts tensors or pairs. Returns a name that is there twice, or NULL.
+static const char *sort_by_name(void *array, size_t n, size_t size)
 {
-    return strcmp(((const Pair *)a)->key, ((const Pair *)b)->key);
+    qsort(array, n, size, by_name);
+    for (char *at = array; n > 1; n--, at += size) {
+        if (by_name(at, at + size) == 0) return *(const char **)at;
+    }
+    return NULL;
 }
 
 static int by_place(const void *a, const void *b)
@@ -1629,129 +1583,112 @@ static int by_place(const void *a, const void *b)
     return s->begin != t->begin ? (s->begin < t->begin ? -1 : 1) : s->end < t->end ? -1 : s->end > t->end;
 }
 
-// The tensor of this name; NULL: there is none.
+// The tensor, or the metadata, of this name; NULL: there is none.
 static Tensor *find_tensor(const Header *header, const char *name)
 {
-    Tensor key = {.name = name};
-    return bsearch(&key, header->tensors, header->n_tensors, sizeof key, by_name);
+    return bsearch(&name, header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
 }
 
-static const char *find_metadata(const Header *header, const char *key)
+static const char *find_metadata(const Header *header, const char *name)
 {
-    Pair pair = {key, NULL}, *found = NULL;
-    if (header->n_metadata) {
-        found = bsearch(&pair, header->metadata, header->n_metadata, sizeof pair, by_key);
-    }
+    const Pair *found = bsearch(&name, header->metadata, header->n_metadata, sizeof *found, by_name);
     return found ? found->value : NULL;
 }
 
 // Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
 // one after the other. The tensors are put in the order of their names.
-static bool check_tensors(Header *header, uint64_t *data_size, Error *error)
+static bool check_tensors(Header *header, uint64_t *data_size)
 {
     static const struct { const char *name; uint64_t width; } dtypes[] = {
         {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2},
         {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
     };
     *data_size = 0;
-    if (header->n_tensors == 0) return fail(error, FAILED, "%s: it holds no tensors", header->path);
+    if (header->n_tensors == 0) return fail("%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
         for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
             t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
         }
-        if (!t->width) {
-            return fail(error, FAILED, "%s: tensor %s: no such dtype: %s", header->path, t->name,
-                        t->dtype);
-        }
+        if (!t->width) return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
             if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
-                return fail(error, FAILED, "%s: tensor %s: its shape is too large", header->path, t->name);
+                return fail("%s: tensor %s: its shape is too large", header->path, t->name);
             }
             bytes *= t->shape[k];
         }
         t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
-            return fail(error, FAILED, "%s: tensor %s: its offsets do not fit its shape", header->path,
-                        t->name);
+            return fail("%s: tensor %s: its offsets do not fit its shape", header->path, t->name);
         }
         if (t->begin != *data_size) {
-            return fail(error, FAILED, "%s: tensor %s: %s before its data", header->path, t->name,
+            return fail("%s: tensor %s: %s before its data", header->path, t->name,
                         t->begin > *data_size ? "a gap" : "an overlap");
         }
         *data_size = t->end;
     }
-    qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_name);
-    for (size_t i = 1; i < header->n_tensors; i++) {
-        if (by_name(&header->tensors[i - 1], &header->tensors[i]) == 0) {
-            return fail(error, FAILED, "%s: two tensors named %s", header->path, header->tensors[i].name);
-        }
-    }
-    return true;
+    const char *twice = sort_by_name(header->tensors, header->n_tensors, sizeof *header->tensors);
+    return !twice || fail("%s: two tensors named %s", header->path, twice);
+}
+
+// A whole number, from little-endian bytes.
+static uint64_t decode_word(const unsigned char *bytes, uint64_t width)
+{
+    uint64_t word = 0;
+    for (uint64_t i = width; i-- > 0;) word = word << 8 | bytes[i];
+    return word;
 }
 
 // The header, read and checked as far as it can be without knowing what the model should look like.
-static bool read_header(int file, Header *header, uint64_t *data_size, Error *error)
+static bool read_header(int file, Header *header, uint64_t *data_size)
 {
     unsigned char length_bytes[8] = {0};
     struct stat info;
-    uint64_t length = 0, size = UINT64_MAX;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) size = (uint64_t)info.st_size;
+    bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
     ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) return fail(error, FAILED, "%s: %s", header->path, strerror(errno));
-    for (size_t i = 8; i-- > 0;) length = length << 8 | length_bytes[i];
+    if (got < 0) return fail_errno(header->path);
+    uint64_t length = decode_word(length_bytes, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
     if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail(error, FAILED, "%s: not a model file: %s", header->path,
+        return fail("%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
     header->bytes = calloc((size_t)length, 1);
-    if (!header->bytes) return no_memory(error);
+    header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);     // each has so many bytes, or more
+    header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
+    if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
     got = read_up_to(file, header->bytes, (size_t)length);
-    if (got != (ssize_t)length) {
-        return fail(error, FAILED, "%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the header");
-    }
+    if (got < 0) return fail_errno(header->path);
+    if (got != (ssize_t)length) return fail("%s: it ends within the header", header->path);
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
     if (json.expected) {
-        return json.expected == NO_MEMORY ? no_memory(error)
-                                          : fail(error, FAILED, "%s: header, byte %zu: expected %s", header->path,
-                                                 (size_t)(json.wrong - header->bytes), json.expected);
+        return fail("%s: header, byte %zu: expected %s", header->path, (size_t)(json.wrong - header->bytes),
+                    json.expected);
     }
-    if (header->n_metadata) {
-        qsort(header->metadata, header->n_metadata, sizeof *header->metadata, by_key);
-    }
-    for (size_t i = 1; i < header->n_metadata; i++) {
-        if (by_key(&header->metadata[i - 1], &header->metadata[i]) == 0) {
-            return fail(error, FAILED, "%s: metadata: %s is there twice", header->path,
-                        header->metadata[i].key);
-        }
-    }
-    if (!check_tensors(header, data_size, error)) return false;
-    if (size != UINT64_MAX && size - 8 - length != *data_size) {
-        return fail(error, FAILED, "%s: %llu bytes of data, but the header describes %llu", header->path,
-                    (unsigned long long)(size - 8 - length), (unsigned long long)*data_size);
-    }
-    return true;
+    const char *twice = sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
+    if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
+    return check_tensors(header, data_size) &&
+           (size == UINT64_MAX || size - 8 - length == *data_size ||
+            fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path, size - 8 - length,
+                 *data_size));
 }
 
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
-static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer, Error *error)
+static bool read_vocab(const Header *header, const char *vocab, Tokenizer *tokenizer)
 {
     size_t n = strlen(vocab), used = 0;
-    if (!new_tokenizer(tokenizer, error)) return false;
-    for (size_t i = 0; i < n; i += used) {
+    bool ok = n > 0;
+    if (!new_tokenizer(tokenizer)) return false;
+    for (size_t i = 0; ok && i < n; i += used) {
         uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
-        if (code == '\n' || code == '\r' || tokenizer->token_of[code]) {
-            n = 0;
-            break;
-        }
+        ok = code != '\n' && code != '\r' && !tokenizer->token_of[code];
         tokenizer->uchars[tokenizer->BOS++] = code;
         tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    return n > 0 || fail(error, FAILED, "%s: metadata: vocab is not a row of different characters", header->path);
+    return ok || fail("%s: metadata: vocab is not a row of different characters", header->path);
 }
 
 // An option's key in the metadata: n_embd, train.init_std.
@@ -1761,81 +1698,83 @@ static void metadata_key(const Option *option, char *key, size_t room)
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
 
+enum { STORED_ROOM = 144 };
+
+// An option as a member of the metadata, after a comma; "" if it is not stored.
+static const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
+{
+    char key[64], value[64];
+    metadata_key(option, key, sizeof key);
+    option_text(option, o, value, sizeof value);
+    snprintf(text, STORED_ROOM, ",\"%s\":\"%s\"", key, value);
+    return option->stored ? text : "";
+}
+
 static void note_missing(Checkpoint *checkpoint, const char *what)
 {
-    if (!checkpoint->missing[0]) {
-        snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
-    }
+    if (!checkpoint->missing[0]) snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
 }
 
 // The configuration of the model, and what is stored of the run.
-static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer, Error *error)
+static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenizer *tokenizer)
 {
     Options *o = &checkpoint->options;
     *o = recipes[RECIPE_MICROGPT];
     const char *format = find_metadata(header, "format"), *vocab = find_metadata(header, "vocab");
     if (!format || strcmp(format, "microgpt") != 0) {
-        return fail(error, FAILED, "%s: not a model of this program: metadata: format is not microgpt", header->path);
+        return fail("%s: not a model of this program: metadata: format is not microgpt", header->path);
     }
-    for (size_t i = 0; i < N_OPTIONS; i++) {
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64];
-        metadata_key(&options[i], key, sizeof key);
-        const char *value = options[i].stored ? find_metadata(header, key) : NULL;
-        if (options[i].stored == OF_MODEL && !value) {
-            return fail(error, FAILED, "%s: metadata: %s is missing", header->path, key);
+        if (!option->stored) continue;
+        metadata_key(option, key, sizeof key);
+        const char *value = find_metadata(header, key);
+        if (!value && option->stored == OF_MODEL) {
+            return fail("%s: metadata: %s is missing", header->path, key);
         }
-        if (options[i].stored && options[i].stored != OF_RUN_LATER && !value) {
-            note_missing(checkpoint, key);
-        }
-        if (value && !set_option(o, &options[i], value, error)) {
-            return fail(error, FAILED, "%s: metadata: %s is not valid: %s", header->path, key, value);
+        if (!value && option->stored != OF_RUN_LATER) note_missing(checkpoint, key);
+        if (value && !set_option(o, option, value)) {
+            return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
     if (o->config.n_embd % o->config.n_head) {
-        return fail(error, FAILED, "%s: metadata: n_embd is not a multiple of n_head", header->path);
+        return fail("%s: metadata: n_embd is not a multiple of n_head", header->path);
     }
-    if (!vocab) return fail(error, FAILED, "%s: metadata: vocab is missing", header->path);
-    return read_vocab(header, vocab, tokenizer, error);
+    if (!vocab) return fail("%s: metadata: vocab is missing", header->path);
+    return read_vocab(header, vocab, tokenizer);
 }
 
-// Says where a tensor's numbers go. Without it, or in another shape, there is no model; but what only a resume needs
-// may be missing.
-static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to,
-                         Checkpoint *checkpoint, Error *error)
+// Says where a tensor's numbers go. It must be there, in its shape; only what a resume alone needs may be missing.
+static bool place_tensor(const Header *header, const char *prefix, const Matrix *w, double *to, Checkpoint *checkpoint)
 {
     char name[64];
     snprintf(name, sizeof name, "%s%s", prefix, w->name);
     Tensor *t = find_tensor(header, name);
     if (!t) {
         note_missing(checkpoint, name);
-        return strncmp(name, "train.", 6) == 0 || fail(error, FAILED, "%s: tensor %s is missing", header->path, name);
+        return strncmp(name, "train.", 6) == 0 || fail("%s: tensor %s is missing", header->path, name);
     }
     bool fits = w->cols ? t->n_dims == 2 && t->shape[0] == w->rows && t->shape[1] == w->cols
                         : t->n_dims == 1 && t->shape[0] == w->rows;
     if (!fits) {
-        return fail(error, FAILED, "%s: tensor %s: its shape does not fit the configuration", header->path, name);
+        return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
     }
     if (strcmp(t->dtype, "F64") != 0 && strcmp(t->dtype, "F32") != 0) {
-        return fail(error, FAILED, "%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
+        return fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
     }
     t->to = to;
     return true;
 }
 
-// One number, from little-endian bytes.
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
-    uint64_t bits = 0;
-    for (uint64_t i = width; i-- > 0;) bits = bits << 8 | bytes[i];
-    if (width == 4) {
-        uint32_t bits32 = (uint32_t)bits;
-        float x;
-        memcpy(&x, &bits32, sizeof x);
-        return (double)x;
-    }
+    uint64_t bits = decode_word(bytes, width);
+    uint32_t bits32 = (uint32_t)bits;
     double x;
+    float x32;
     memcpy(&x, &bits, sizeof x);
-    return x;
+    memcpy(&x32, &bits32, sizeof x32);
+    return width == 4 ? (double)x32 : x;
 }
 
 // The hash FNV-1a of bytes, after those whose hash is given.
@@ -1850,7 +1789,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 }
 
 // The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
-static bool read_data(int file, Header *header, Error *error)
+static bool read_data(int file, Header *header)
 {
     static unsigned char bytes[1 << 14];
     char checksum[32];
@@ -1860,22 +1799,19 @@ static bool read_data(int file, Header *header, Error *error)
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
-            return fail(error, FAILED, "%s: tensor %s: the model has none of this name", header->path,
-                        t->name);
+            return fail("%s: tensor %s: the model has none of this name", header->path, t->name);
         }
         for (uint64_t done = 0; done < t->n;) {
             uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
             ssize_t size = (ssize_t)(n * t->width), got = read_up_to(file, bytes, (size_t)size);
             if (got != size) {
-                return fail(error, FAILED, "%s: %s", header->path,
-                            got < 0 ? strerror(errno) : "it ends within the data");
+                return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the data");
             }
             hash = hash_bytes(hash, bytes, (size_t)size);
             for (uint64_t k = 0; t->to && k < n; k++, done++) {
                 t->to[done] = decode_number(bytes + k * t->width, t->width);
                 if (!isfinite(t->to[done])) {
-                    return fail(error, FAILED, "%s: tensor %s: number %llu is not finite", header->path,
-                                t->name, (unsigned long long)done + 1);
+                    return fail("%s: tensor %s: number %" PRIu64 " is not finite", header->path, t->name, done + 1);
                 }
             }
             done += t->to ? 0 : n;
@@ -1883,12 +1819,11 @@ static bool read_data(int file, Header *header, Error *error)
     }
     snprintf(checksum, sizeof checksum, CHECKSUM, hash);
     if (expected && strcmp(expected, checksum) != 0) {
-        return fail(error, FAILED, "%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, "
-                    "remove checksum from the metadata", header->path);
+        return fail("%s: damaged: the numbers do not fit the checksum; if they were changed on purpose, remove "
+                    "checksum from the metadata", header->path);
     }
     ssize_t more = read_up_to(file, bytes, 1);
-    return more == 0 || fail(error, FAILED, "%s: %s", header->path,
-                             more < 0 ? strerror(errno) : "it goes on after the data");
+    return more == 0 || fail("%s: %s", header->path, more < 0 ? strerror(errno) : "it goes on after the data");
 }
 
 // The random generator, to and from the numbers of train.random.
@@ -1902,18 +1837,15 @@ static void pack_random(const Random *random, double *numbers)
 
 static bool unpack_random(Random *random, const double *numbers)
 {
-    bool ok = true;
     for (size_t i = 0; i < 626; i++) {
-        double max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
-        ok = ok && numbers[i] >= 0 && numbers[i] <= max && numbers[i] == floor(numbers[i]);
+        double x = numbers[i], max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        if (x < 0 || x > max || x != floor(x)) return false;
     }
-    for (size_t i = 0; ok && i < 624; i++) random->words[i] = (uint32_t)numbers[i];
-    if (ok) {
-        random->used = (size_t)numbers[624];
-        random->has_gauss = numbers[625] > 0;
-        random->gauss_next = numbers[626];
-    }
-    return ok;
+    for (size_t i = 0; i < 624; i++) random->words[i] = (uint32_t)numbers[i];
+    random->used = (size_t)numbers[624];
+    random->has_gauss = numbers[625] > 0;
+    random->gauss_next = numbers[626];
+    return true;
 }
 
 // A model of the sizes that the configuration says, without memory as yet.
@@ -1926,77 +1858,60 @@ static Model sized_model(const Config *config, size_t vocab_size)
 }
 
 // The model, its tokenizer and what else is stored, from an open file.
-static bool read_model(int file, Header *header, size_t longest, Model *model, Tokenizer *tokenizer,
-                       Checkpoint *checkpoint, Error *error)
+static bool read_model(int file, Header *header, size_t longest, Work *work, Checkpoint *checkpoint)
 {
-    uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size, error) || !read_metadata(header, checkpoint, tokenizer, error)) {
-        return false;
-    }
-    // Memory is taken only for a model whose numbers the file could hold.
     const Options *o = &checkpoint->options;
-    *model = sized_model(&o->config, tokenizer->vocab_size);
+    Model *model = &work->model;
+    uint64_t data_size = 0;
+    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &work->tokenizer)) return false;
+    // Memory is taken only for a model whose numbers the file could hold.
+    *model = sized_model(&o->config, work->tokenizer.vocab_size);
     if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
-        return fail(error, FAILED, "%s: the tensors are too few or too small for the configuration", header->path);
+        return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
-    if (!new_model(model, longest, checkpoint->resuming ? o->config.batch : 1, ATOMIC, error)) {
-        return false;
-    }
+    if (!new_model(model, longest, work->resumed ? o->config.batch : 1, ATOMIC)) return false;
     model->steps_done = o->step;
 
     double numbers[N_RANDOM] = {0};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
-    if (!place_tensor(header, "", &train_random, numbers, checkpoint, error)) return false;
+    if (!place_tensor(header, "", &train_random, numbers, checkpoint)) return false;
     bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
         ptrdiff_t at = w->data - model->params;
-        if (!place_tensor(header, "", w, w->data, checkpoint, error) ||
-            !place_tensor(header, "train.m.", w, model->m + at, checkpoint, error) ||
-            !place_tensor(header, "train.v.", w, model->v + at, checkpoint, error)) {
+        if (!place_tensor(header, "", w, w->data, checkpoint) ||
+            !place_tensor(header, "train.m.", w, model->m + at, checkpoint) ||
+            !place_tensor(header, "train.v.", w, model->v + at, checkpoint)) {
             return false;
         }
     }
-    if (!read_data(file, header, error)) return false;
+    if (!read_data(file, header)) return false;
     checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
     if (exact && !checkpoint->has_random) {
-        return fail(error, FAILED, "%s: tensor train.random: not the state of the random generator", header->path);
+        return fail("%s: tensor train.random: not the state of the random generator", header->path);
     }
     if (random && !exact) note_missing(checkpoint, "train.random in F64");
     return true;
 }
 
-// Loads a model file, for work on documents of up to `longest` characters. The caller frees model and tokenizer.
-static bool load_model(const char *path, size_t longest, Model *model, Tokenizer *tokenizer, Checkpoint *checkpoint,
-                       Error *error)
+static void free_header(Header *header)
+{
+    free(header->bytes);
+    free(header->tensors);
+    free(header->metadata);
+}
+
+// Loads a model file, for work on documents of up to `longest` characters.
+static bool load_model(Job *job, const char *path, size_t longest)
 {
     Header header = {.path = path};
     int file = open_file(path, O_RDONLY);
-    bool ok = file >= 0 ? read_model(file, &header, longest, model, tokenizer, checkpoint, error)
-                        : fail(error, FAILED, "%s: %s", path, strerror(errno));
-    free(header.bytes);
-    free(header.tensors);
-    free(header.metadata);
-    if (file >= 0) close(file);
+    if (file < 0) return fail_errno(path);
+    bool ok = read_model(file, &header, longest, &job->work, &job->checkpoint);
+    free_header(&header);
+    close(file);
     return ok;
-}
-
-// The first n documents become tokens.
-static bool encode_first(Documents *all, size_t n, const Tokenizer *tokenizer, const char *name, Error *error)
-{
-    for (size_t i = 0; i < n; i++) {
-        Document *doc = &all->docs[i];
-        size_t done = encode(tokenizer, doc->tokens, doc->length);
-        if (done < doc->length) {
-            char bytes[4];
-            uint32_t unknown = doc->tokens[done];
-            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail(error, FAILED, "%s:%zu: the model does not know the character %.*s%sU+%04X", name, doc->line,
-                        length, bytes, length ? ", " : "", (unsigned)unknown);
-        }
-    }
-    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2033,37 +1948,18 @@ static void handle_signals(void)
 }
 
 // Signals wait from here on, or no longer.
-static void hold_signals(bool held)
-{
-    sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL);
-}
+static void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
 
-// Where a model goes.
-typedef struct {
-    const char *name;              // as the user gave it
-    char *path, *folder;           // with symbolic links followed
-    char *part;                    // the name while the file is not whole
-    int reserve;                   // a descriptor for the first save, taken before the first step; or -1
-} Target;
-
-static void free_target(Target *target)
-{
-    free(target->path);
-    free(target->folder);
-    free(target->part);
-}
-
-// Opens the file beside the final one, whose name may be as long as names can be: what is added takes the place of
-// whole characters at its end. -1: it cannot be.
+// Opens the file beside the final one; what is added to a long name takes the place of whole characters. -1: it cannot.
 static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
-    int fd = -1, most = (int)(base - target->path) + (int)used;
+    int fd = -1, prefix = (int)(base - target->path) + (int)used;
     hold_signals(true);
     for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
-        sprintf(target->part, "%.*s.%ld-%u.part", most, target->path, (long)getpid(), i);
+        sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
     }
     unfinished = fd >= 0 ? target->part : NULL;
@@ -2089,81 +1985,57 @@ static void take_mode(const Target *target, int fd)
 }
 
 // Finds out, before any work is done, whether a model can be written under this name. Touches nothing that is there.
-static bool find_target(Target *target, const char *name, Error *error)
+static bool find_target(Target *target, const char *name)
 {
     struct stat info;
     target->name = name;
     errno = ENOENT;
-    target->path = *name ? realpath(name, NULL) : NULL;
-    if (target->path) {
-        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) {
-            return fail(error, FAILED, "%s: %s", name, strerror(errno));
-        }
-        if (!S_ISREG(info.st_mode)) return fail(error, FAILED, "%s: not a regular file", name);
+    if (*name && realpath(name, target->path)) {
+        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
+        if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
-        return fail(error, FAILED, "%s: %s", name, strerror(errno));
+        return fail_errno(name);
     } else if (lstat(name, &info) == 0) {
-        return fail(error, FAILED, "%s: a link that leads nowhere", name);
+        return fail("%s: a link that leads nowhere", name);
     } else {
-        target->path = strdup(name);
+        snprintf(target->path, sizeof target->path, "%s", name);
     }
-    target->folder = target->path ? strdup(target->path) : NULL;
-    target->part = target->path ? malloc(strlen(target->path) + 64) : NULL;
-    if (!target->folder || !target->part) return no_memory(error);
-    char *slash = strrchr(target->folder, '/');
-    if (!slash) {
-        strcpy(target->folder, ".");               // of at least one character, as the name of a file is
-    } else {
-        slash[slash == target->folder] = '\0';
-    }
+    const char *slash = strrchr(target->path, '/');
+    int length = slash && slash > target->path ? (int)(slash - target->path) : 1;
+    snprintf(target->folder, sizeof target->folder, "%.*s", length, slash ? target->path : ".");
     target->reserve = open_part(target);
-    if (target->reserve < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
+    if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
     unlink(target->part);
     unfinished = NULL;
     return true;
 }
 
-static void write_string(FILE *out, const uint32_t *codes, size_t n)
-{
-    putc('"', out);
-    for (size_t i = 0; i < n; i++) {
-        char bytes[4];
-        if (codes[i] < 0x20) {
-            fprintf(out, "\\u%04x", (unsigned)codes[i]);
-        } else {
-            fprintf(out, "%s%.*s", codes[i] == '"' || codes[i] == '\\' ? "\\" : "",
-                    (int)encode_utf8(codes[i], bytes), bytes);
-        }
-    }
-    putc('"', out);
-}
-
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
 // Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
-static char *new_header(const Target *target, const Options *options_of_run, uint64_t step, const Model *model,
-                        const Tokenizer *tokenizer, uint64_t hash, size_t *length, Error *error)
+static char *new_header(const char *name, Options o, uint64_t step, const Work *work, uint64_t hash, size_t *length)
 {
-    Options snapshot = *options_of_run, *o = &snapshot;
-    char *header = NULL;
+    const Model *model = &work->model;
+    char *header = NULL, pair[STORED_ROOM];
     FILE *out = open_memstream(&header, length);
     if (!out) {
-        no_memory(error);
+        no_memory();
         return NULL;
     }
-    o->step = step;
+    o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].stored) {
-            char key[64], value[64];
-            metadata_key(&options[i], key, sizeof key);
-            option_text(&options[i], o, value, sizeof value);
-            fprintf(out, ",\"%s\":\"%s\"", key, value);
+    for (size_t i = 0; i < N_OPTIONS; i++) fputs(stored_text(&options[i], &o, pair), out);
+    fprintf(out, ",\"vocab\":\"");
+    for (size_t i = 0; i < work->tokenizer.BOS; i++) {
+        uint32_t code = work->tokenizer.uchars[i];
+        char bytes[4];
+        if (code < 0x20) {
+            fprintf(out, "\\u%04x", (unsigned)code);
+        } else {
+            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)encode_utf8(code, bytes), bytes);
         }
     }
-    fprintf(out, ",\"vocab\":");
-    write_string(out, tokenizer->uchars, tokenizer->BOS);
-    fprintf(out, "}");
+    fprintf(out, "\"}");
     static const char *const prefixes[] = {"", "train.m.", "train.v."};
     size_t at = 0;
     for (size_t p = 0; p < 3; p++) {
@@ -2182,31 +2054,50 @@ static char *new_header(const Target *target, const Options *options_of_run, uin
     ok = fclose(out) == 0 && ok;
     if (ok && *length <= MAX_HEADER) return header;
     free(header);
-    set_error(error, FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", target->name);
+    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", name);
     return NULL;
 }
 
-static void encode_word(uint64_t bits, unsigned char bytes[8])
+// Whether the model can be saved, as far as that can be known before the first step.
+static bool can_save(Target *target, const Options *o, const Work *work)
 {
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(bits >> 8 * i);
+    size_t length;
+    char *header = NULL;
+    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, work, 0, &length));
+    free(header);
+    return ok;
 }
 
-static void encode_number(double x, unsigned char bytes[8])
+static void encode_word(uint64_t word, unsigned char bytes[8])
 {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    encode_word(bits, bytes);
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(word >> 8 * i);
 }
 
-// Writes the model, and what a resume needs, to its target. If the finished file cannot take its final name, it stays
-// where it is.
-static bool save_model(Target *target, const Options *o, const Model *model, const Tokenizer *tokenizer,
-                       const Random *random, Error *error)
+// Numbers as they are in a file: into it, or, if `out` is NULL, into the hash, which is returned.
+static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t hash)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char bytes[8];
+        uint64_t bits;
+        memcpy(&bits, &a[i], sizeof bits);
+        encode_word(bits, bytes);
+        if (out) {
+            put_bytes(out, bytes, 8);
+        } else {
+            hash = hash_bytes(hash, bytes, 8);
+        }
+    }
+    return hash;
+}
+
+// Writes the model, and what a resume needs. If the finished file cannot take its final name, it stays where it is.
+static bool save_model(Target *target, const Options *o, const Work *work)
 {
     static Output out;
+    const Model *model = &work->model;
     unsigned char bytes[8];
     double numbers[N_RANDOM];
-    pack_random(random, numbers);
+    pack_random(work->rng, numbers);
     const struct { const double *a; size_t n; } parts[] = {
         {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
         {numbers, N_RANDOM},
@@ -2214,46 +2105,30 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
     uint64_t hash = FNV_START;
     for (size_t p = 0; p < 4; p++) {
         if (!all_finite(parts[p].a, parts[p].n)) {
-            return fail(error, FAILED, "%s: not saved: a parameter is no longer finite", target->name);
+            return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
-        for (size_t i = 0; i < parts[p].n; i++) {
-            encode_number(parts[p].a[i], bytes);
-            hash = hash_bytes(hash, bytes, 8);
-        }
+        hash = put_numbers(NULL, parts[p].a, parts[p].n, hash);
     }
     size_t length = 0;
-    char *header = new_header(target, o, model->steps_done, model, tokenizer, hash, &length, error);
+    char *header = new_header(target->name, *o, model->steps_done, work, hash, &length);
     if (!header) return false;
-    if (target->reserve >= 0) {
-        close(target->reserve);
-        target->reserve = -1;
-    }
+    if (target->reserve >= 0) close(target->reserve);
+    target->reserve = -1;
     out.file = open_part(target);
     out.error = out.file < 0 ? errno : 0;
     encode_word(length, bytes);
     put_bytes(&out, bytes, 8);
     put_bytes(&out, header, length);
-    for (size_t p = 0; p < 4; p++) {
-        for (size_t i = 0; i < parts[p].n; i++) {
-            encode_number(parts[p].a[i], bytes);
-            put_bytes(&out, bytes, 8);
-        }
-    }
+    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p].a, parts[p].n, 0);
     free(header);
-    bool ok = flush(&out);
+    flush(&out);
     take_mode(target, out.file);
-    while (ok && fsync(out.file) < 0) {
-        ok = errno == EINTR;
-        out.error = ok ? 0 : errno;
-    }
-    if (out.file >= 0 && close(out.file) < 0 && ok) {
-        ok = false;
-        out.error = errno;
-    }
+    while (!out.error && fsync(out.file) < 0) out.error = errno == EINTR ? 0 : errno;
+    if (out.file >= 0 && close(out.file) < 0 && !out.error) out.error = errno;
     hold_signals(true);
-    bool renamed = ok && rename(target->part, target->path) == 0;
-    out.error = ok ? errno : out.error;
-    if (!ok && out.file >= 0) unlink(target->part);
+    bool whole = !out.error, renamed = whole && rename(target->part, target->path) == 0;
+    out.error = whole ? errno : out.error;
+    if (!whole && out.file >= 0) unlink(target->part);
     unfinished = NULL;
     // The new name, too, is to outlast a power failure. Where a folder cannot be flushed, that is the best there is.
     int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
@@ -2261,11 +2136,9 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
         fsync(folder);
         close(folder);
     }
-    if (!interrupted) {                            // if it is, this was the last save, and what comes is the last word
-        hold_signals(false);
-    }
-    return renamed || fail(error, FAILED, ok ? "%s: not saved under this name: %s; the model is in %s"
-                           : "%s: not saved: %s", target->name, strerror(out.error), target->part);
+    if (!interrupted) hold_signals(false);         // otherwise this was the last save, and what comes is the last word
+    return renamed || fail(whole ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
+                           target->name, strerror(out.error), target->part);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2273,26 +2146,7 @@ static bool save_model(Target *target, const Options *o, const Model *model, con
  */
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25         // that a row of the log may wait
-#define POINTS 256                 // of the loss curve, at most
 #define LAST_STEPS 100             // whose mean loss is told at the end
-
-typedef struct {
-    const Options *o;
-    const Model *model;
-    const Tokenizer *tokenizer;
-    const Random *random;
-    Target target;                 // name: NULL if nothing is to be saved
-    Output *log;                   // NULL if there is none
-    bool lines, bar;               // a line for each step? a progress bar?
-    bool plain, color;             // ASCII alone? colors?
-    uint64_t first;                // steps that were done when the run began
-    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
-    double began, last_draw, last_flush;
-    double smooth, weight;         // running mean of the loss, and how much of it is there
-    double last_sum, last_n;       // of the losses of the last steps
-    size_t n_points;               // of the curve
-    struct { double sum, n; } curve[POINTS];
-} Run;
 
 static double seconds(void)
 {
@@ -2301,14 +2155,22 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// Columns of the terminal that can be written without a wrap.
-static size_t terminal_columns(void)
+// How wide the terminal is that an open file leads to; 0: nobody knows.
+static size_t terminal_columns(int file)
 {
+    (void)file;
 #ifdef TIOCGWINSZ
     struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col - 1u;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0) return size.ws_col;
 #endif
-    return 79;
+    return 0;
+}
+
+// Columns for the progress: those that can be written without a wrap.
+static size_t bar_columns(void)
+{
+    size_t columns = terminal_columns(STDERR_FILENO);
+    return columns ? columns - 1 : 79;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2324,69 +2186,69 @@ static bool shows_unicode(void)
     return utf8 && term && strcmp(term, "linux") != 0;
 }
 
-static void start_curve(Run *run, uint64_t from)
+static void start_curve(Progress *progress, uint64_t from)
 {
-    uint64_t n = run->o->config.steps - from;
-    run->from = from;
-    run->n_points = n < POINTS ? (size_t)n : POINTS;
+    uint64_t n = progress->steps - from;
+    progress->from = from;
+    progress->n_points = n < POINTS ? (size_t)n : POINTS;
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
-static void set_up_progress(Run *run)
+static void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     struct stat out;
     bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
-    run->bar = !run->o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-    run->lines = !run->o->quiet && !(run->bar && isatty(STDOUT_FILENO));
-    run->plain = !shows_unicode();
-    run->color = !(no_color && *no_color);
-    run->first = run->model->steps_done;
-    start_curve(run, run->first);
-    run->began = run->last_draw = run->last_flush = seconds();
+    progress->bar = !o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    progress->lines = !o->quiet && !(progress->bar && isatty(STDOUT_FILENO));
+    progress->plain = !shows_unicode();
+    progress->color = !(no_color && *no_color);
+    progress->first = steps_done;
+    progress->steps = o->config.steps;
+    start_curve(progress, steps_done);
+    progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
-static void add_to_curve(Run *run, uint64_t step, double loss)
+static void add_to_curve(Progress *progress, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - run->from) * run->n_points / (run->o->config.steps - run->from));
-    run->curve[i].sum += loss;
-    run->curve[i].n++;
-    if (run->o->config.steps - step <= LAST_STEPS) {
-        run->last_sum += loss;
-        run->last_n++;
+    size_t i = (size_t)((step - progress->from) * progress->n_points / (progress->steps - progress->from));
+    progress->curve[i].sum += loss;
+    progress->curve[i].n++;
+    if (progress->steps - step <= LAST_STEPS) {
+        progress->last_sum += loss;
+        progress->last_n++;
     }
-    run->smooth = 0.99 * run->smooth + 0.01 * loss;
-    run->weight = 0.99 * run->weight + 0.01;
+    progress->smooth = 0.99 * progress->smooth + 0.01 * loss;
+    progress->weight = 0.99 * progress->weight + 0.01;
 }
 
 // Seconds as people read them.
 static void time_text(double s, char *text, size_t room)
 {
-    unsigned long long t = s < 1e9 ? (unsigned long long)(s + 0.5) : 1000000000;
+    unsigned t = s < 1e9 ? (unsigned)(s + 0.5) : 1000000000;
     if (t < 3600) {
-        snprintf(text, room, "%llu:%02llu", t / 60, t % 60);
+        snprintf(text, room, "%u:%02u", t / 60, t % 60);
     } else if (t < 100 * 3600) {
-        snprintf(text, room, "%llu:%02llu:%02llu", t / 3600, t / 60 % 60, t % 60);
+        snprintf(text, room, "%u:%02u:%02u", t / 3600, t / 60 % 60, t % 60);
     } else {
-        snprintf(text, room, "%llu days", t / 86400);
+        snprintf(text, room, "%u days", t / 86400);
     }
 }
 
 // One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
 // The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
-static void draw_bar(const Run *run, uint64_t done, double now)
+static void draw_bar(const Progress *progress, uint64_t done, double now)
 {
-    const Options *o = run->o;
-    size_t columns = terminal_columns(), used = 0;
-    double rate = (double)(done - run->first) / (now - run->began);
+    size_t columns = bar_columns(), used = 0;
+    double rate = (double)(done - progress->first) / (now - progress->began);
     char parts[4][64], left[32];
-    time_text((double)(o->config.steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%llu/%llu", (unsigned long long)done, (unsigned long long)o->config.steps);
-    snprintf(parts[1], sizeof parts[1], "loss %.2f", run->smooth / run->weight);
+    time_text((double)(progress->steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
+    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
-        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)o->config.steps);
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)progress->steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
     bool fits[4] = {false};
@@ -2401,13 +2263,13 @@ static void draw_bar(const Run *run, uint64_t done, double now)
     at += sprintf(at, "\r");
     size_t cells = columns - used > 2 ? columns - used - 2 : 0;
     cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
-    size_t full = (size_t)((double)done / (double)o->config.steps * (double)cells);
-    at += sprintf(at, "%s", cells && run->color ? "\033[36m" : "");
+    size_t full = (size_t)((double)done / (double)progress->steps * (double)cells);
+    at += sprintf(at, "%s", cells && progress->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
-        at += sprintf(at, "%s%s", i == full && run->color ? "\033[0;2m" : "",
-                      run->plain ? (i < full ? "#" : ".") : (i < full ? "\u2501" : "\u2500"));
+        at += sprintf(at, "%s%s", i == full && progress->color ? "\033[0;2m" : "",
+                      progress->plain ? (i < full ? "#" : ".") : (i < full ? "\u2501" : "\u2500"));
     }
-    at += sprintf(at, "%s", cells ? (run->color ? "\033[0m  " : "  ") : "");
+    at += sprintf(at, "%s", cells ? (progress->color ? "\033[0m  " : "  ") : "");
     for (size_t i = 0, n = 0; i < 4; i++) {
         if (fits[i]) at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
     }
@@ -2416,22 +2278,22 @@ static void draw_bar(const Run *run, uint64_t done, double now)
 }
 
 // The loss curve, six lines high: in Braille, which has two by four dots to a character, or in ASCII.
-static void draw_curve(const Run *run, double took)
+static void draw_curve(const Progress *progress, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
-    size_t columns = terminal_columns(), across = run->plain ? 1 : 2, up = run->plain ? 2 : 4;
-    if (columns < 16 || run->n_points < 2) return;
+    size_t columns = bar_columns(), across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
+    if (columns < 16 || progress->n_points < 2) return;
     size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
-    width = width * across > run->n_points ? (run->n_points + across - 1) / across : width;
-    size_t n = width * across < run->n_points ? width * across : run->n_points;
+    width = width * across > progress->n_points ? (progress->n_points + across - 1) / across : width;
+    size_t n = width * across < progress->n_points ? width * across : progress->n_points;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
     double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
-        for (size_t k = i * run->n_points / n; k < (i + 1) * run->n_points / n; k++) {
-            sum += run->curve[k].sum;
-            count += run->curve[k].n;
+        for (size_t k = i * progress->n_points / n; k < (i + 1) * progress->n_points / n; k++) {
+            sum += progress->curve[k].sum;
+            count += progress->curve[k].n;
         }
         mean[i] = count > 0 ? sum / count : i ? mean[i - 1] : 0;       // a log may have gaps
     }
@@ -2452,147 +2314,155 @@ static void draw_curve(const Run *run, double took)
         size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
         before = i ? before : level;
         for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
-            if (k == level || (k != before && !run->plain)) {
+            if (k == level || (k != before && !progress->plain)) {
                 cells[k / up][i / across] |= dots[i % across][k % up];
             }
         }
         before = level;
     }
     char title[96], last_part[48] = "";
-    unsigned long long all = run->o->config.steps - run->from, now = run->o->config.steps - run->first;
-    if (now < all) snprintf(last_part, sizeof last_part, "the last %llu ", now);
-    snprintf(title, sizeof title, "loss over %llu steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
+    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
+    if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
+    snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
         char label[32] = "";
         if (row == ROWS - 1 || row == 0) snprintf(label, sizeof label, "%.2f", row ? high : low);
-        fprintf(stderr, "%7.7s %s%s", label, run->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
-                run->color ? "\033[36m" : "");
+        fprintf(stderr, "%7.7s %s%s", label, progress->plain ? "|" : row == ROWS - 1 || row == 0 ? "\u2524" : "\u2502",
+                progress->color ? "\033[36m" : "");
         for (size_t i = 0; i < width; i++) {
             char bytes[4];
             unsigned char cell = cells[row][i];
-            if (run->plain || !cell) {
+            if (progress->plain || !cell) {
                 fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : '\'', stderr);
             } else {
                 fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
             }
         }
-        fprintf(stderr, "%s\n", run->color ? "\033[0m" : "");
+        fprintf(stderr, "%s\n", progress->color ? "\033[0m" : "");
     }
     char first[32], last[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)run->from + 1);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)run->o->config.steps);
+    snprintf(first, sizeof first, "%" PRIu64, progress->from + 1);
+    snprintf(last, sizeof last, "%" PRIu64, progress->steps);
     int gap = (int)width - (int)strlen(first) - (int)strlen(last);
     fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
 }
 
 #define LOG_HEADING "step,loss,lr\n"
 
+// All of a log that is open. What else it must be, `wanted` says.
+static bool read_log(int file, const char *name, const char *wanted, unsigned char **text, size_t *n)
+{
+    return read_all(file, text, n, name) &&
+           (strncmp((char *)*text, LOG_HEADING, strlen(LOG_HEADING)) == 0 ||
+            fail("%s: not a log %s: it does not begin with step,loss,lr", name, wanted));
+}
+
+// The step of a row, and its loss, which is not finite if there is none. What comes after them goes to *end.
+static uint64_t read_row(const unsigned char *row, double *loss, char **end)
+{
+    uint64_t step = strtoull((const char *)row, end, 10);
+    *loss = **end == ',' && (*end)[1] != ',' ? strtod(*end + 1, end) : NAN;
+    return step;
+}
+
 // The log of a resumed run goes on after the last step that the model file knows; later rows are cut off, as the same
 // steps will be done again. A file that is not such a log is left alone.
-static bool open_log(Run *run, Error *error)
+static bool open_log(Progress *progress, const Options *o)
 {
     struct stat info, out;
     static Output log;
-    const char *name = run->o->log;
-    bool there = stat(name, &info) == 0;
+    bool there = stat(o->log, &info) == 0;
     if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
-        run->log = &standard_output;               // rows among what is printed anyway, in order; on a terminal, alone
-        run->bar = run->bar && !isatty(STDOUT_FILENO);
+        progress->log = &standard_output;          // rows among what is printed anyway, in order; on a terminal, alone
+        progress->bar = progress->bar && !isatty(STDOUT_FILENO);
         return true;
     }
-    bool old = run->o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
-    log.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (log.file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    run->log = &log;
+    bool old = o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
+    log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
+    if (log.file < 0) return fail_errno(o->log);
+    progress->log = &log;
     if (!old) {
         put(&log, LOG_HEADING);
         return true;
     }
-    unsigned char *text = NULL;
+    unsigned char *text = NULL, *newline;
+    char *rest;
     size_t n = 0, end = strlen(LOG_HEADING);
-    bool ok = read_all(log.file, &text, &n, error, name);
-    if (ok && (n < end || memcmp(text, LOG_HEADING, end) != 0)) {
-        ok = fail(error, FAILED, "%s: not a log that can be continued: it does not begin with step,loss,lr", name);
-    }
-    while (ok && end < n) {
-        unsigned char *line = text + end, *newline = memchr(line, '\n', n - end);
-        if (!newline) break;
+    bool ok = read_log(log.file, o->log, "that can be continued", &text, &n);
+    while (ok && (newline = memchr(text + end, '\n', n - end))) {
+        double loss;
         *newline = '\0';
-        char *comma;
-        uint64_t step = strtoull((const char *)line, &comma, 10);
-        if (step > run->first) break;
-        double loss = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
-        if (run->bar && step && isfinite(loss)) {
-            if (run->from == run->first) start_curve(run, step - 1);
-            if (step > run->from) add_to_curve(run, step - 1, loss);
+        uint64_t step = read_row(text + end, &loss, &rest);
+        if (step > progress->first) break;
+        if (progress->bar && step && isfinite(loss)) {
+            if (progress->from == progress->first) start_curve(progress, step - 1);
+            if (step > progress->from) add_to_curve(progress, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
     }
     free(text);
-    if (ok && (ftruncate(log.file, (off_t)end) < 0 || lseek(log.file, (off_t)end, SEEK_SET) < 0)) {
-        ok = fail(error, FAILED, "%s: %s", name, strerror(errno));
-    }
-    return ok;
+    return ok && ((ftruncate(log.file, (off_t)end) == 0 && lseek(log.file, (off_t)end, SEEK_SET) >= 0) ||
+                  fail_errno(o->log));
 }
 
-static void look_at_clock(Run *run, uint64_t done)
+static void look_at_clock(Progress *progress, uint64_t done)
 {
     double now = seconds();
-    if (run->bar && now - run->last_draw > REDRAW_SECONDS) {
-        run->last_draw = now;
-        draw_bar(run, done, now);
+    if (progress->bar && now - progress->last_draw > REDRAW_SECONDS) {
+        progress->last_draw = now;
+        draw_bar(progress, done, now);
     }
-    if (run->log && now - run->last_flush > FLUSH_SECONDS) {
-        run->last_flush = now;
-        flush(run->log);
+    if (progress->log && now - progress->last_flush > FLUSH_SECONDS) {
+        progress->last_flush = now;
+        flush(progress->log);
     }
 }
 
 // If the run is to be saved, saves it. The log does not lag the model file, unless it takes no more.
-static bool save_run(Run *run, Error *error)
+static bool save_run(Job *job)
 {
-    if (run->log) flush(run->log);
-    return !run->o->save || save_model(&run->target, run->o, run->model, run->tokenizer, run->random, error);
+    if (job->progress.log) flush(job->progress.log);
+    return !job->o.save || save_model(&job->progress.target, &job->o, &job->work);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
-static bool stopped(const Run *run, Error *error)
+static bool stopped(const Job *job)
 {
-    const Options *o = run->o;
+    const Options *o = &job->o;
+    const Output *log = job->progress.log;
     hold_signals(true);                            // nothing is left to lose but this message
-    if (!interrupted && standard_output.error && !o->save) return said(error);
-    const Output *failed = interrupted ? NULL : run->log && run->log->error ? run->log : &standard_output;
+    if (!interrupted && standard_output.error && !o->save) return said();
+    const Output *failed = interrupted ? NULL : log && log->error ? log : &standard_output;
     bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
-    return fail(error, interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
-                "%s%s%s%sinterrupted after step %llu of %llu; %s%s", !failed ? "" : failed == run->log ? o->log
-                : "standard output", failed ? ": " : "", failed ? strerror(failed->error) : "", failed ? "; " : "",
-                (unsigned long long)run->model->steps_done, (unsigned long long)o->config.steps,
-                o->save ? "saved in " : "not saved, as --save was not given", o->save ? o->save : "");
+    return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
+                   "%s%s%s%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s",
+                   !failed ? "" : failed == log ? o->log : "standard output", failed ? ": " : "",
+                   failed ? strerror(failed->error) : "", failed ? "; " : "", job->work.model.steps_done,
+                   o->config.steps, o->save ? "saved in " : "not saved, as --save was not given",
+                   o->save ? o->save : "");
 }
 
-static bool note_step(Run *run, uint64_t step, double loss, Error *error)
+static bool after_step(Work *work, uint64_t step, double loss)
 {
-    const Options *o = run->o;
-    uint64_t done = step + 1;
+    Job *job = work->job;
+    Progress *progress = &job->progress;
+    Output *log = progress->log;
+    uint64_t done = step + 1, save_every = job->o.save_every, steps = work->config->steps;
     if (!isfinite(loss)) {
-        return fail(error, FAILED, "step %llu: the loss is not finite (%s); a smaller --lr or --init-std may help",
-                    (unsigned long long)done, isnan(loss) ? "not a number" : "infinite");
+        return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
+                    isnan(loss) ? "not a number" : "infinite");
     }
-    if (run->lines) {
-        say("step %4llu / %4llu | loss %.4f%c", (unsigned long long)done, (unsigned long long)o->config.steps, loss,
-            o->recipe == RECIPE_LESSON ? '\n' : '\r');
+    if (progress->lines) {
+        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss,
+            job->o.recipe == RECIPE_LESSON ? '\n' : '\r');
     }
-    if (run->log == &standard_output && step == run->first) say(LOG_HEADING);
-    if (run->log) {
-        put(run->log, "%llu,%.17g,%.17g\n", (unsigned long long)done, loss, learning_rate(&o->config, step));
-    }
-    if (run->bar) add_to_curve(run, step, loss);
-    if (run->bar || run->log) look_at_clock(run, done);
-    if (interrupted || standard_output.error || (run->log && run->log->error)) {
-        return save_run(run, error) && stopped(run, error);
-    }
-    return !o->save_every || done % o->save_every || done == o->config.steps || save_run(run, error);
+    if (log == &standard_output && step == progress->first) say(LOG_HEADING);
+    if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(work->config, step));
+    if (progress->bar) add_to_curve(progress, step, loss);
+    if (progress->bar || log) look_at_clock(progress, done);
+    if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && stopped(job);
+    return !save_every || done % save_every || done == steps || save_run(job);
 }
 
 static bool is_file(const char *name, const struct stat *file)
@@ -2616,56 +2486,42 @@ static const char *two_things(const Options *o)
            : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
 }
 
-// Whether the model can be saved, as far as that can be known.
-static bool find_room(Run *run, Error *error)
-{
-    size_t length;
-    char *header = NULL;
-    bool ok = find_target(&run->target, run->o->save, error) &&
-              (header = new_header(&run->target, run->o, run->o->config.steps, run->model, run->tokenizer, 0, &length,
-                                   error));
-    free(header);
-    return ok;
-}
-
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
-static bool begin_run(Run *run, Error *error)
+static bool begin_run(Job *job)
 {
-    const Options *o = run->o;
+    const Options *o = &job->o;
     const char *twice = two_things(o);
-    set_up_progress(run);
-    if (!twice && ((o->save && !find_room(run, error)) || (o->log && !open_log(run, error)))) {
+    Progress *progress = &job->progress;
+    set_up_progress(progress, o, job->work.model.steps_done);
+    if (!twice && ((o->save && !can_save(&progress->target, o, &job->work)) || (o->log && !open_log(progress, o)))) {
         return false;
     }
     if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
-        unlink(run->target.path);
+        unlink(progress->target.path);
         twice = o->save;
     }
     running = 1;
-    return !twice || fail(error, USAGE, "%s: it cannot be two things at once: --data, --save, --log and --resume",
-                          twice);
+    return !twice || usage("%s: it cannot be two things at once: --data, --save, --log and --resume", twice);
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
-static bool end_run(Run *run, bool ok, Error *error)
+static bool end_run(Job *job, bool ok)
 {
-    if (run->bar) fputs("\r\033[J", stderr);
-    double took = seconds() - run->began;
-    ok = ok && save_run(run, error) && (!interrupted || stopped(run, error));
-    if (run->log) {
-        flush(run->log);
-        if (run->log != &standard_output && close(run->log->file) < 0 && !run->log->error) {
-            run->log->error = errno;
-        }
-        if (ok && run->log->error) {
-            ok = fail(error, FAILED, "%s: %s", run->o->log, strerror(run->log->error));
-        }
+    Progress *progress = &job->progress;
+    Output *log = progress->log;
+    if (progress->bar) fputs("\r\033[J", stderr);
+    double took = seconds() - progress->began;
+    ok = ok && save_run(job) && (!interrupted || stopped(job));
+    if (log) {
+        flush(log);
+        if (log != &standard_output && close(log->file) < 0 && !log->error) log->error = errno;
+        if (ok && log->error) ok = fail("%s: %s", job->o.log, strerror(log->error));
     }
-    if (run->bar && ok) draw_curve(run, took);
-    if (run->bar && ok && run->last_n > 0) {
-        fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", run->last_n, run->last_sum / run->last_n);
+    if (progress->bar && ok) {
+        draw_curve(progress, took);
+        double n = progress->last_n;
+        if (n > 0) fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
     }
-    free_target(&run->target);
     return ok;
 }
 
@@ -2673,12 +2529,6 @@ static bool end_run(Run *run, bool ok, Error *error)
  * What the heads see. Attention is read off the tape: every weighted sum there is one head at one position, and its
  * first operand is the weights, one for each position that was looked at.
  */
-typedef struct {
-    double self, previous, first, elsewhere;     // shares of the attention; of two that fit, the one named first
-    double entropy;                              // bits: 0 for one position alone, log2(n) for n alike
-    double loss;                                 // of the model without this head
-} HeadStats;
-
 // The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
 static const Line *next_attention(const Tape *tape, size_t *line)
 {
@@ -2704,8 +2554,7 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// The mean loss over the tokens of n documents, of which there are *n_tokens. Unless `stats` is NULL, it takes what
-// each head looked at.
+// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, `stats` takes what each head looked at.
 static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
 {
     double sum = 0;
@@ -2730,8 +2579,7 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
     return sum / tokens;
 }
 
-// The loss with one head silenced. Its slice of x_attn meets only its columns of attn_wo, so setting those to zero is
-// the same as setting the slice to zero.
+// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero.
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
 {
     Matrix *wo = model->layers[layer].attn_wo;
@@ -2757,41 +2605,29 @@ static bool collect_attention(const Model *model, size_t n, const double **weigh
     return true;
 }
 
-// How the views are drawn: in colors, with block characters, or with digits.
-typedef enum { DIGITS, BLOCKS, COLORS } Paint;
-
-typedef struct {
-    size_t width;                // columns there are
-    Paint paint;
-} Screen;
+// How wide the views are, and whether they are drawn with digits, block characters, or colors.
+typedef struct { size_t width; enum { DIGITS, BLOCKS, COLORS } paint; } Screen;
 
 static Screen screen_of_output(void)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
     bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
-    if (!setlocale(LC_CTYPE, "C.UTF-8")) {               // for wcwidth() alone
-        setlocale(LC_CTYPE, "");
-    }
-    unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
-    Screen screen = {width > 0 && width < 10000 ? (size_t)width : 80, DIGITS};
-    if (terminal && term && *term && !dumb && !(no_color && *no_color)) {
-        screen.paint = COLORS;
-    } else if (!dumb && shows_unicode()) {
-        screen.paint = BLOCKS;
-    }
-#ifdef TIOCGWINSZ
-    struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col) {
-        screen.width = size.ws_col;
-    }
-#endif
-    return screen;
+    bool colors = terminal && term && *term && !dumb && !(no_color && *no_color);
+    size_t width = terminal ? terminal_columns(STDOUT_FILENO) : 0, wished = columns ? strtoul(columns, NULL, 10) : 0;
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");          // for wcwidth() alone
+    return (Screen){.width = width ? width : wished > 0 && wished < 10000 ? wished : 80,
+                    .paint = colors ? COLORS : !dumb && shows_unicode() ? BLOCKS : DIGITS};
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
-static void say_wrapped(Screen screen, const char *text)
+PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...)
 {
+    char whole[512] = "", *text = whole;
     size_t column = 0;
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(whole, sizeof whole, format, args) < 0) standard_output.error = EOVERFLOW;
+    va_end(args);
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
@@ -2804,14 +2640,11 @@ static void say_wrapped(Screen screen, const char *text)
 }
 
 // What is shown for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
-typedef struct {
-    char text[8];
-    int columns;
-} Label;
+typedef struct { char text[8]; int columns; } Label;
 
-static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen screen, size_t i)
+static Label label_of(const Work *work, Screen screen, size_t i)
 {
-    uint32_t code = i ? tokenizer->uchars[model->tokens[i]] : '^';
+    uint32_t code = i ? work->tokenizer.uchars[work->model.tokens[i]] : '^';
     Label label = {"", 1};
     if (is_space(code)) {
         strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
@@ -2820,9 +2653,7 @@ static Label label_of(const Model *model, const Tokenizer *tokenizer, Screen scr
     } else {
         int columns = wcwidth((wchar_t)code);
         label.columns = columns > 0 ? columns : 1;
-        if (columns == 0) {                                        // a mark that goes onto the character before it
-            strcpy(label.text, "\u25cc");
-        }
+        if (columns == 0) strcpy(label.text, "\u25cc");            // a mark that goes onto the character before it
         bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
                       (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
         if (!steers) encode_utf8(code, label.text + strlen(label.text));
@@ -2858,27 +2689,21 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
             strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
         }
     }
-    if (screen.paint == COLORS) {
-        say("\033[48;5;%d;38;5;%dm%s\033[0m", ramp[tenths], tenths > 5 ? 16 : 255, text);
-    } else {
-        say("%s", text);
-    }
+    if (screen.paint == COLORS) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
+    say("%s%s", text, screen.paint == COLORS ? "\033[0m" : "");
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
 // are as narrow as the labels, and the percentage of the strongest comes after the row.
-static void draw_maps(const Model *model, const Tokenizer *tokenizer, const double *const *weights, size_t n,
-                      Screen screen)
+static void draw_maps(const Work *work, const double *const *weights, size_t n, Screen screen)
 {
+    const Model *model = &work->model;
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
-    for (size_t i = 0; i < n; i++) {
-        widest = label_of(model, tokenizer, screen, i).columns > 1 ? 2 : widest;
-    }
+    for (size_t i = 0; i < n; i++) widest = label_of(work, screen, i).columns > 1 ? 2 : widest;
     size_t margin = widest + 1, cell = margin + 3 * n <= screen.width ? 3 : widest;
     size_t one = margin + cell * n + (cell < 3 ? 5 : 0), gap = 3;
     one = one < 16 ? 16 : one;                                     // room for the title
-    size_t abreast = (screen.width + gap) / (one + gap);
-    abreast = abreast < 1 ? 1 : abreast;
+    size_t fit = (screen.width + gap) / (one + gap), abreast = fit ? fit : 1;
     for (size_t from = 0; from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
         for (size_t h = from; h < to; h++) {
@@ -2891,17 +2716,14 @@ static void draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
             for (size_t h = from; h < to; h++) {
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
-                size_t strongest = 0, used = margin + cell * (row ? row : n);
-                for (size_t key = 1; key < row; key++) {
-                    strongest = w[key] > w[strongest] ? key : strongest;
-                }
-                say_label(row ? label_of(model, tokenizer, screen, row - 1) : (Label){"", 0}, widest);
+                size_t strongest = largest(w, row), used = margin + cell * (row ? row : n);
+                say_label(row ? label_of(work, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
                 for (size_t key = 0; key < (row ? row : n); key++) {
                     if (row) {
                         say_cell(screen, w[key], key == strongest, cell);
                     } else {
-                        say_label(label_of(model, tokenizer, screen, key), cell);
+                        say_label(label_of(work, screen, key), cell);
                     }
                 }
                 if (row && cell < 3) {
@@ -2918,10 +2740,8 @@ static void draw_maps(const Model *model, const Tokenizer *tokenizer, const doub
         [BLOCKS] = "the others as \u00b7 under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
         [COLORS] = "the others in shades, brighter for more",
     };
-    char legend[256];
-    snprintf(legend, sizeof legend, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
-             others[screen.paint]);
-    say_wrapped(screen, legend);
+    say_wrapped(screen, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
+                others[screen.paint]);
 }
 
 static void say_map_values(const Model *model, const double *const *weights, size_t n)
@@ -2949,25 +2769,23 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats v = stats[h];
         double change = v.loss - loss;
-        char bar[40] = "", text[512];
-        for (int i = 0; max > 0 && i < (int)(7 * fabs(change) / max + 0.5); i++) {
-            strcat(bar, shows_unicode() && screen.paint != DIGITS ? "█" : "#");
-        }
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%s\n"
+        char text[512];
+        int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
+        bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
+        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s\n"
                                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%s",
+                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
                  h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
-                 100 * v.elsewhere, v.entropy, v.loss, change, *bar ? " " : "", bar);
+                 100 * v.elsewhere, v.entropy, v.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
+                 blocks ? "███████" : "#######");
         if (wide) {
             say("%s", text);
         } else {
-            say_wrapped(screen, text);
+            say_wrapped(screen, "%s", text);
         }
     }
-    char text[64];
-    snprintf(text, sizeof text, "The loss with all heads: %.4f", loss);
     say("\n");
-    say_wrapped(screen, text);
+    say_wrapped(screen, "The loss with all heads: %.4f", loss);
 }
 
 // What stands out, in words, and only if the numbers carry it.
@@ -2985,14 +2803,12 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
         for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++) {
-            if (findings[i].carried) {
-                char text[192];
-                int n = snprintf(text, sizeof text, "- Layer %zu head %zu ", h / model->n_head, h % model->n_head);
-                snprintf(text + n, sizeof text - (size_t)n, findings[i].text, findings[i].figure);
-                say("%s", any ? "" : "\nWhat stands out:\n");
-                say_wrapped(screen, text);
-                any = true;
-            }
+            if (!findings[i].carried) continue;
+            char text[128];
+            snprintf(text, sizeof text, findings[i].text, findings[i].figure);
+            say("%s", any ? "" : "\nWhat stands out:\n");
+            say_wrapped(screen, "- Layer %zu head %zu %s", h / model->n_head, h % model->n_head, text);
+            any = true;
         }
     }
 }
@@ -3004,67 +2820,43 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 #define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
 #define PAGE_POINTS 1000           // of the loss curve, at most
 
-typedef struct {
-    unsigned char *text;           // [n] the shipped page
-    size_t n, place;               // where the model goes
-    double *losses;                // [n_losses] of the run
-    size_t n_losses;
-    uint64_t first;                // the step of the first of them
-} Page;
-
 static const char page_mark[] = "THE MODEL";
 
-static bool read_page(Page *page, const char *argv0, Error *error)
+static bool read_page(Page *page, const char *argv0)
 {
     char name[4200];
     int file = open_shipped(argv0, "page.html", name, sizeof name);
-    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    bool ok = read_all(file, &page->text, &page->n, error, name);
+    if (file < 0) return fail_errno(name);
+    bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
-    size_t length = sizeof page_mark - 1;
-    while (ok && page->place + length <= page->n && memcmp(page->text + page->place, page_mark, length) != 0) {
-        page->place++;
-    }
-    return ok && (page->place + length <= page->n || fail(error, FAILED, "%s: no place for the model in it", name));
+    const char *text = (char *)page->text, *place = ok ? strstr(text, page_mark) : NULL;
+    page->place = place ? (size_t)(place - text) : 0;
+    return ok && (place || fail("%s: no place for the model in it", name));
 }
 
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
-static bool parse_losses(Page *page, const char *text, size_t n, const char *name, Error *error)
+static bool read_losses(Page *page, const char *name)
 {
-    static const char heading[] = "step,loss,lr\n";
-    size_t at = sizeof heading - 1;
-    if (n < at || memcmp(text, heading, at) != 0) {
-        return fail(error, FAILED, "%s: not a log of a run: it does not begin with step,loss,lr", name);
-    }
+    size_t n = 0, at = strlen(LOG_HEADING);
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) return fail_errno(name);
+    bool ok = read_log(file, name, "of a run", &page->log, &n);
+    close(file);
+    if (!ok) return false;
     page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
-    if (!page->losses) return no_memory(error);
-    for (const char *newline; (newline = memchr(text + at, '\n', n - at)); at = (size_t)(newline - text) + 1) {
+    if (!page->losses) return no_memory();
+    for (unsigned char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
         char *end;
-        uint64_t step = strtoull(text + at, &end, 10);
-        double loss = *end == ',' && end[1] != ',' ? strtod(end + 1, &end) : NAN;
+        double loss;
+        uint64_t step = read_row(page->log + at, &loss, &end);
         page->first = page->n_losses ? page->first : step;
-        if (*end != ',' || end > newline || !isfinite(loss) || step != page->first + page->n_losses) {
-            return fail(error, FAILED, "%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        if (*end != ',' || end > (char *)newline || !isfinite(loss) || step != page->first + page->n_losses) {
+            return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
         }
         page->losses[page->n_losses++] = loss;
+        at = (size_t)(newline - page->log) + 1;
     }
-    return page->n_losses || fail(error, FAILED, "%s: not a log of a run: no step in it", name);
-}
-
-static bool read_losses(Page *page, const char *name, Error *error)
-{
-    unsigned char *text = NULL;
-    size_t n = 0;
-    int file = open_file(name, O_RDONLY);
-    if (file < 0) return fail(error, FAILED, "%s: %s", name, strerror(errno));
-    bool ok = read_all(file, &text, &n, error, name);
-    if (ok) {
-        text[n] = '\0';                                      // there is room: read_all() has found the end
-        ok = parse_losses(page, (char *)text, n, name, error);
-    }
-    free(text);
-    close(file);
-    return ok;
+    return page->n_losses || fail("%s: not a log of a run: no step in it", name);
 }
 
 static void say_character(uint32_t code)
@@ -3078,10 +2870,10 @@ static void say_character(uint32_t code)
 }
 
 // A text in UTF-8 as a string of JSON; a byte that is not UTF-8 becomes the character that stands for such bytes.
-static void say_string(const char *text)
+static void say_string(const char *name, const char *text)
 {
     size_t n = strlen(text), used = 0;
-    say("\"");
+    say(",\n\"%s\":\"", name);
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         used = code < 0 ? 1 : used;
@@ -3129,26 +2921,18 @@ static void say_losses(const Page *page)
 }
 
 // The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
-static void say_model(const Options *o, const Model *model, const Tokenizer *tokenizer, const Checkpoint *checkpoint)
+static void say_model(const Options *o, const Work *work, const Checkpoint *checkpoint)
 {
+    const Model *model = &work->model;
     const char *slash = strrchr(o->arguments[0], '/');
-    say("{\"version\":\"%s\",\n\"file\":", VERSION);
-    say_string(slash ? slash + 1 : o->arguments[0]);
-    if (o->n_arguments == 2) {
-        say(",\n\"word\":");
-        say_string(o->arguments[1]);
-    }
+    char pair[STORED_ROOM];
+    say("{\"version\":\"%s\"", VERSION);
+    say_string("file", slash ? slash + 1 : o->arguments[0]);
+    if (o->n_arguments == 2) say_string("word", o->arguments[1]);
     say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
-    for (size_t i = 0; i < tokenizer->BOS; i++) say_character(tokenizer->uchars[i]);
+    for (size_t i = 0; i < work->tokenizer.BOS; i++) say_character(work->tokenizer.uchars[i]);
     say("\"");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if (options[i].stored) {
-            char key[64], value[64];
-            metadata_key(&options[i], key, sizeof key);
-            option_text(&options[i], &checkpoint->options, value, sizeof value);
-            say(",\"%s\":\"%s\"", key, value);
-        }
-    }
+    for (size_t i = 0; i < N_OPTIONS; i++) say("%s", stored_text(&options[i], &checkpoint->options, pair));
     say("},\n\"state_dict\":[");
     for (size_t i = 0; i < model->n_matrices; i++) {
         const Matrix *w = &model->state_dict[i];
@@ -3164,69 +2948,41 @@ static void say_model(const Options *o, const Model *model, const Tokenizer *tok
  * Commands.
  */
 
-// What a command works on: all of it, freed in one place.
-typedef struct Job {
-    Work work;
-    Options o;
-    const char *argv0;
-    Random rng;
-    Checkpoint checkpoint;
-    Run run;
-    bool numbered;                 // samples: those after training are, as in Python
-    uint64_t *known;               // samples: what they are compared with, [room] of hashes
-    size_t room;                   // a power of two
-    uint64_t n_samples;            // samples: so many are done
-    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
-    const double **weights;        // heads: what each looked at in one word
-    HeadStats *stats;              // heads: what each does over a file
-    double *backup;                // heads: a matrix that is set to zero for a while
-    Page page;
-} Job;
-
 static void free_job(Job *job)
 {
-    Work *w = &job->work;
-    free(w->prompt.tokens);
-    free(w->docs.docs);
-    free(w->docs.text);
-    free_tokenizer(&w->tokenizer);
-    free_model(&w->model);
+    Work *work = &job->work;
+    free(work->prompt.tokens);
+    free(work->docs.docs);
+    free(work->docs.text);
+    free_tokenizer(&work->tokenizer);
+    free_model(&work->model);
     free(job->known);
     free(job->weights);
     free(job->stats);
     free(job->backup);
     free(job->page.text);
+    free(job->page.log);
     free(job->page.losses);
 }
 
-// The tokens of a text that the command line gives (`what` says as what), into memory of the caller's. With the start
-// token before them they must fit the block.
-static bool read_text(const char *what, const char *text, const Tokenizer *tokenizer, size_t block_size,
-                      Document *doc, Error *error)
+// The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
+static bool read_prompt(Work *work, const char *what, const char *text)
 {
-    size_t n = strlen(text), used = 0;
-    *doc = (Document){.tokens = malloc((n + 1) * sizeof *doc->tokens)};
-    if (!doc->tokens) return no_memory(error);
+    Document *prompt = &work->prompt;
+    size_t n = text ? strlen(text) : 0, used = 0, block_size = work->model.block_size;
+    *prompt = (Document){.tokens = malloc((n + 1) * sizeof *prompt->tokens)};
+    if (!prompt->tokens) return no_memory();
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) return fail(error, USAGE, "%s: not valid UTF-8", what);
-        doc->tokens[doc->length] = (uint32_t)code;
-        if (encode(tokenizer, doc->tokens + doc->length, 1) == 0) {
-            return fail(error, USAGE, "%s %s: the model does not know the character %.*s", what, text, (int)used,
-                        text + i);
+        if (code < 0) return usage("%s: not valid UTF-8", what);
+        prompt->tokens[prompt->length] = (uint32_t)code;
+        if (encode(&work->tokenizer, prompt->tokens + prompt->length, 1) == 0) {
+            return usage("%s %s: the model does not know the character %.*s", what, text, (int)used, text + i);
         }
-        doc->length++;
+        prompt->length++;
     }
-    return doc->length < block_size ||
-           fail(error, USAGE, "%s %s: too long: the model's block holds the start and %zu characters", what, text,
-                block_size - 1);
-}
-
-static bool read_prompt(Job *job, Error *error)
-{
-    Work *w = &job->work;
-    return read_text("--prompt", job->o.prompt ? job->o.prompt : "", &w->tokenizer, w->model.block_size, &w->prompt,
-                     error);
+    return prompt->length < block_size ||
+           usage("%s %s: too long: the model's block holds the start and %zu characters", what, text, block_size - 1);
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
@@ -3262,137 +3018,128 @@ static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *u
 }
 
 // The first n documents are known, and there is room for more texts.
-static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars, Error *error)
+static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars)
 {
     double texts = (double)n + more;
-    if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory(error);
+    if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
         const Document *doc = &job->work.docs.docs[i];
         is_known(job, doc->tokens, doc->length, uchars, true);
     }
-    return job->known || no_memory(error);
+    return job->known || no_memory();
 }
 
 // The options of a resumed run: those that the file stores, except where another value is given and may be.
-static bool resume_options(Options *o, const Checkpoint *checkpoint, Error *error)
+static bool resume_options(Options *o, const Checkpoint *checkpoint)
 {
     if (checkpoint->missing[0]) {
-        return fail(error, FAILED, "%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
+        return fail("%s: a model that cannot be resumed: it has no %s", o->resume, checkpoint->missing);
     }
-    for (size_t i = 0; i < N_OPTIONS; i++) {
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char ours[64], theirs[64];
-        option_text(&options[i], o, ours, sizeof ours);
-        option_text(&options[i], &checkpoint->options, theirs, sizeof theirs);
-        bool given = o->given >> i & 1;
-        if (given && options[i].stored && options[i].stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
-            return fail(error, USAGE, "--%s %s: the run in %s has %s", options[i].name, ours, o->resume, theirs);
+        if (!option->stored) continue;
+        option_text(option, o, ours, sizeof ours);
+        option_text(option, &checkpoint->options, theirs, sizeof theirs);
+        bool given = o->given >> (option - options) & 1;
+        if (given && option->stored != OF_RUN_FREE && strcmp(ours, theirs) != 0) {
+            return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
         }
-        if (!given && options[i].stored) {
-            set_option(o, &options[i], theirs, error);           // which was checked when the file was read
-        }
+        if (!given) set_option(o, option, theirs);         // which was checked when the file was read
     }
-    return o->config.steps >= o->step || fail(error, USAGE, "--steps %llu: the run in %s has done %llu",
-                                       (unsigned long long)o->config.steps, o->resume, (unsigned long long)o->step);
+    return o->config.steps >= o->step ||
+           usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
 }
 
 /* What the story asks for: from the command line, and from the files that it names. */
 
-static bool read_documents(Work *w, Error *error)
-{
-    return load_documents(&w->job->o, w->job->argv0, &w->docs, error);
-}
-
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
-static bool read_checkpoint(Work *w, Error *error)
+static bool read_checkpoint(Work *work)
 {
-    Job *job = w->job;
+    Job *job = work->job;
     Options *o = &job->o;
-    uint64_t hash = o->save || o->resume ? fingerprint(&w->docs) : 0;
-    job->checkpoint.resuming = w->resumed = o->resume;
+    uint64_t hash = o->save || o->resume ? fingerprint(&work->docs) : 0;
+    work->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
-        return new_tokenizer(&w->tokenizer, error);
+        return new_tokenizer(&work->tokenizer);
     }
-    return load_model(o->resume, w->docs.longest, &w->model, &w->tokenizer, &job->checkpoint, error) &&
-           resume_options(o, &job->checkpoint, error) &&
-           (o->fingerprint == hash ||
-            fail(error, FAILED, "%s: not the documents that %s was trained on", data_name(o), o->resume));
+    return load_model(job, o->resume, work->docs.longest) && resume_options(o, &job->checkpoint) &&
+           (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
 
-static bool encode_documents(Work *w, size_t n, Error *error)
+// The first n documents become tokens.
+static bool encode_documents(Work *work, size_t n)
 {
-    return encode_first(&w->docs, n, &w->tokenizer, data_name(&w->job->o), error);
+    for (size_t i = 0; i < n; i++) {
+        Document *doc = &work->docs.docs[i];
+        size_t done = encode(&work->tokenizer, doc->tokens, doc->length);
+        if (done < doc->length) {
+            char bytes[4];
+            uint32_t unknown = doc->tokens[done];
+            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&work->job->o),
+                        doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
+        }
+    }
+    return true;
 }
 
-static bool encode_all(Work *w, Error *error)
+static bool new_parameters(Work *work)
 {
-    return encode_documents(w, w->docs.n, error);
-}
-
-static bool new_parameters(Work *w, Error *error)
-{
-    w->model = sized_model(w->config, w->tokenizer.vocab_size);
-    return new_model(&w->model, w->docs.longest, w->config->batch, ATOMIC, error);
+    work->model = sized_model(work->config, work->tokenizer.vocab_size);
+    return new_model(&work->model, work->docs.longest, work->config->batch, ATOMIC);
 }
 
 // What people may want to know of the first n documents, once nothing is wrong any more.
-static void note_documents(const Work *w, size_t n)
+static void note_documents(const Work *work, size_t n)
 {
-    const Options *o = &w->job->o;
+    const Options *o = &work->job->o;
     size_t n_cut = 0, longest = 0;
+    if (o->quiet) return;
     for (size_t i = 0; i < n; i++) {
-        size_t length = w->docs.docs[i].length;
-        n_cut += length >= w->model.block_size;
+        size_t length = work->docs.docs[i].length;
+        n_cut += length >= work->model.block_size;
         longest = length > longest ? length : longest;
     }
-    if (w->tokenizer.uchars[w->docs.text[0]] == 0xfeff) {
-        note(o, "%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
+    if (work->tokenizer.uchars[work->docs.text[0]] == 0xfeff) {
+        note("%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
              data_name(o));
     }
     if (n_cut) {
-        note(o, "%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
-             data_name(o), n_cut, n, w->model.block_size, longest + 1);
+        note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
+             data_name(o), n_cut, n, work->model.block_size, longest + 1);
     }
 }
 
-static bool begin_training(Work *w, Error *error)
+static bool begin_training(Work *work)
 {
-    Job *job = w->job;
-    uint64_t holdout = w->config->holdout;
-    if (holdout >= w->docs.n) {
-        return fail(error, USAGE, "--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
-                    holdout, w->docs.n);
+    Job *job = work->job;
+    uint64_t holdout = work->config->holdout;
+    size_t n = work->docs.n;
+    if (holdout >= n) {
+        return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout, n);
     }
-    if (w->resumed) job->rng = job->checkpoint.random;
-    watch(&w->model, &w->tokenizer);
-    job->run = (Run){.o = &job->o, .model = &w->model, .tokenizer = &w->tokenizer, .random = w->rng};
+    if (work->resumed) job->rng = job->checkpoint.random;
+    watch(&work->model, &work->tokenizer);
     job->numbered = true;
-    if (!read_prompt(job, error) || !begin_run(&job->run, error)) return false;
-    note_documents(w, w->docs.n);
-    return !job->run.bar || know_documents(job, w->docs.n - (size_t)holdout, 0, w->tokenizer.uchars, error);
+    if (!read_prompt(work, "--prompt", job->o.prompt) || !begin_run(job)) return false;
+    note_documents(work, n);
+    return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, work->tokenizer.uchars);
 }
 
-static bool after_step(Work *w, uint64_t step, double loss, Error *error)
+static bool end_training(Work *work, bool ok)
 {
-    return note_step(&w->job->run, step, loss, error);
-}
-
-static bool end_training(Work *w, bool ok, Error *error)
-{
-    ok = ok && (all_finite(w->model.params, w->model.num_params) ||
-                fail(error, FAILED, "a parameter is no longer finite"));
-    const Options *o = &w->job->o;
+    ok = ok && (all_finite(work->model.params, work->model.num_params) || fail("a parameter is no longer finite"));
+    const Options *o = &work->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
-    size_t holdout = (size_t)w->config->holdout, n_tokens;
-    if (!end_run(&w->job->run, ok, error)) return false;
+    size_t holdout = (size_t)work->config->holdout, n_tokens;
+    if (!end_run(work->job, ok)) return false;
     if (holdout) {
-        double loss = mean_loss(&w->model, w->docs.docs + w->docs.n - holdout, holdout, &n_tokens, NULL);
-        if (!isfinite(loss)) {
-            return fail(error, FAILED, "the loss of the documents held out is not finite");
-        }
-        say("%sheld out: %zu docs, loss %.4f\n", w->job->run.lines && !lesson ? "\n" : "", holdout, loss);
+        double loss = mean_loss(&work->model, work->docs.docs + work->docs.n - holdout, holdout, &n_tokens, NULL);
+        if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
+        say("%sheld out: %zu docs, loss %.4f\n", work->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
     }
     if (!o->quiet || o->config.samples) {
         say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
@@ -3402,92 +3149,89 @@ static bool end_training(Work *w, bool ok, Error *error)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
-static bool finite_scores(Work *w, const double *scores, Error *error)
+static bool finite_scores(Work *work, const double *scores)
 {
-    return all_finite(scores, w->model.vocab_size) ||
-           fail(error, FAILED, "sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
-                w->job->n_samples + 1);
+    return all_finite(scores, work->model.vocab_size) ||
+           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", work->job->n_samples + 1);
 }
 
 // With --new a sample that is known is not printed, and one more is drawn in its place.
-static bool after_sample(Work *w, uint64_t i, size_t length, Error *error)
+static bool after_sample(Work *work, uint64_t i, size_t length)
 {
-    Job *job = w->job;
+    Job *job = work->job;
     job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
-    known = known || (job->known && is_known(job, w->model.tokens, length, w->tokenizer.uchars, job->o.new));
+    known = known || (job->known && is_known(job, work->model.tokens, length, work->tokenizer.uchars, job->o.new));
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
         uint64_t wanted = ++job->o.config.samples - job->n_known;
         return job->in_a_row < MAX_TRIES ||
-               fail(error, FAILED, "no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a "
-                    "higher --temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+               fail("no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a higher "
+                    "--temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
     }
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
-    say_tokens(w->tokenizer.uchars, w->model.tokens, length);
-    return said(error);
+    for (size_t k = 0; k < length; k++) {
+        char bytes[4];
+        uint32_t code = work->tokenizer.uchars[work->model.tokens[k]];
+        bool hidden = standard_output.by_line && is_control(code);         // people are reading
+        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
+    }
+    say("\n");
+    return said();
 }
 
 /* The commands. */
 
 // The whole main job.
-static bool run_train(Job *job, Error *error)
+static bool run_train(Job *job)
 {
-    if (!microgpt(&job->work, error)) return false;
-    if (job->run.bar && job->o.config.samples) {
+    if (!microgpt(&job->work)) return false;
+    if (job->progress.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
     return true;
 }
 
-// The model file that the command line names, for documents of up to `longest` characters.
-static bool load(Job *job, size_t longest, Error *error)
-{
-    Work *w = &job->work;
-    return load_model(job->o.arguments[0], longest, &w->model, &w->tokenizer, &job->checkpoint, error);
-}
-
 // Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
-static bool run_sample(Job *job, Error *error)
+static bool run_sample(Job *job)
 {
     const Checkpoint *checkpoint = &job->checkpoint;
     uint64_t seed = job->o.config.seed;
-    if (!load(job, 0, error) || !read_prompt(job, error)) return false;
-    if (job->o.new && (!read_documents(&job->work, error) ||
-                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL, error))) {
+    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->work, "--prompt", job->o.prompt)) return false;
+    if (job->o.new && (!read_documents(&job->work) ||
+                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL))) {
         return false;
     }
     random_seed(&job->rng, seed);
     bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return infer(&job->work, error);
+    return infer(&job->work);
 }
 
-// The model and the documents to judge it by: the first *n of them, or `most` if the command line does not say.
-static bool load_with_documents(Job *job, size_t most, size_t *n, Error *error)
+// The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
+static bool load_with_documents(Job *job, size_t max, size_t *n)
 {
-    Work *w = &job->work;
-    if (!read_documents(w, error) || !load(job, w->docs.longest, error)) return false;
-    uint64_t docs = job->o.docs ? job->o.docs : most;
-    *n = docs < w->docs.n ? (size_t)docs : w->docs.n;
-    if (!encode_documents(w, *n, error)) return false;
-    note_documents(w, *n);
+    Work *work = &job->work;
+    if (!read_documents(work) || !load_model(job, job->o.arguments[0], work->docs.longest)) return false;
+    uint64_t docs = job->o.docs ? job->o.docs : max;
+    *n = docs < work->docs.n ? (size_t)docs : work->docs.n;
+    if (!encode_documents(work, *n)) return false;
+    note_documents(work, *n);
     return true;
 }
 
 // How surprised a saved model is by documents, token by token.
-static bool run_eval(Job *job, Error *error)
+static bool run_eval(Job *job)
 {
-    Work *w = &job->work;
+    Work *work = &job->work;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, SIZE_MAX, &n_docs, error)) return false;
-    double loss = mean_loss(&w->model, w->docs.docs, n_docs, &n_tokens, NULL);
+    if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
+    double loss = mean_loss(&work->model, work->docs.docs, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
-        return fail(error, FAILED, "%s: the %s is not finite", job->o.arguments[0],
-                    isfinite(loss) ? "perplexity" : "loss");
+        return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
     say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs, n_tokens, loss,
         loss / log(2), exp(loss));
@@ -3495,54 +3239,49 @@ static bool run_eval(Job *job, Error *error)
 }
 
 // `heads MODEL WORD`: the maps of one word.
-static bool show_word(Job *job, Error *error)
+static bool show_word(Job *job)
 {
     const char *text = job->o.arguments[1];
-    Work *w = &job->work;
-    Model *model = &w->model;
-    if (!load(job, strlen(text), error) ||
-        !read_text("the word", text, &w->tokenizer, model->block_size, &w->prompt, error)) {
-        return false;
-    }
+    Work *work = &job->work;
+    Model *model = &work->model;
+    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(work, "the word", text)) return false;
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    size_t n = take_document(model, &w->prompt);
+    size_t n = take_document(model, &work->prompt);
     document_loss(model, n);
     tape_compute(&model->tape);
+    // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
     job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
-    if (!job->weights) return no_memory(error);
+    if (!job->weights) return no_memory();
     if (!collect_attention(model, n, job->weights)) {
-        return fail(error, FAILED, "%s: the attention is not finite", job->o.arguments[0]);
+        return fail("%s: the attention is not finite", job->o.arguments[0]);
     }
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
     } else {
-        draw_maps(model, &w->tokenizer, job->weights, n, screen_of_output());
+        draw_maps(work, job->weights, n, screen_of_output());
     }
     return true;
 }
 
 // `heads MODEL`: what every head does over a file of documents.
-static bool show_heads(Job *job, Error *error)
+static bool show_heads(Job *job)
 {
-    Work *w = &job->work;
-    Model *model = &w->model;
+    Work *work = &job->work;
+    Model *model = &work->model;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, 1000, &n_docs, error)) return false;
+    if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
-    if (!stats || !job->backup) return no_memory(error);
+    if (!stats || !job->backup) return no_memory();
     model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    double loss = mean_loss(model, w->docs.docs, n_docs, &n_tokens, stats);
-    if (!isfinite(loss)) {
-        return fail(error, FAILED, "%s: the loss is not finite", job->o.arguments[0]);
-    }
+    double loss = mean_loss(model, work->docs.docs, n_docs, &n_tokens, stats);
+    if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        stats[h].loss = loss_without(model, w->docs.docs, n_docs, layer, head, job->backup);
+        stats[h].loss = loss_without(model, work->docs.docs, n_docs, layer, head, job->backup);
         if (!isfinite(stats[h].loss)) {
-            return fail(error, FAILED, "%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0],
-                        layer, head);
+            return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
     }
     if (job->o.tsv) {
@@ -3560,37 +3299,36 @@ static bool show_heads(Job *job, Error *error)
     return true;
 }
 
-static bool run_heads(Job *job, Error *error)
+static bool run_heads(Job *job)
 {
     bool word = job->o.n_arguments == 2;
     if (word && (job->o.data || job->o.docs)) {
-        return fail(error, USAGE, "--data and --docs go with heads MODEL, not with a word");
+        return usage("--data and --docs go with heads MODEL, not with a word");
     }
-    return word ? show_word(job, error) : show_heads(job, error);
+    return word ? show_word(job) : show_heads(job);
 }
 
 // The model as a page, to look at in a browser.
-static bool run_page(Job *job, Error *error)
+static bool run_page(Job *job)
 {
-    const char *path = job->o.arguments[0], *word = job->o.n_arguments == 2 ? job->o.arguments[1] : "";
-    Work *w = &job->work;
+    const char *path = job->o.arguments[0];
+    Work *work = &job->work;
     Page *page = &job->page;
     if (isatty(STDOUT_FILENO)) {
-        return fail(error, USAGE, "page: it is a file for a browser; redirect it, as in microgpt page %s > page.html",
-                    path);
+        return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > page.html", path);
     }
-    if (!load(job, 0, error)) return false;
-    if (w->model.num_params > PAGE_PARAMS) {
-        return fail(error, FAILED, "%s: too large for a page: %zu parameters, and the limit is %d", path,
-                    w->model.num_params, PAGE_PARAMS);
+    if (!load_model(job, path, 0)) return false;
+    if (work->model.num_params > PAGE_PARAMS) {
+        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, work->model.num_params,
+                    PAGE_PARAMS);
     }
-    if (!read_text("the word", word, &w->tokenizer, w->model.block_size, &w->prompt, error) ||
-        !read_page(page, job->argv0, error) || (job->o.log && !read_losses(page, job->o.log, error))) {
+    if (!read_prompt(work, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
+        (job->o.log && !read_losses(page, job->o.log))) {
         return false;
     }
     size_t end = page->place + sizeof page_mark - 1;
     put_bytes(&standard_output, page->text, page->place);
-    say_model(&job->o, &w->model, &w->tokenizer, &job->checkpoint);
+    say_model(&job->o, work, &job->checkpoint);
     if (page->n_losses) say_losses(page);
     say("}");
     put_bytes(&standard_output, page->text + end, page->n - end);
@@ -3604,7 +3342,7 @@ typedef struct Command {
     const char *name, *arguments, *summary;
     unsigned bit;                  // marks its options in the table of options
     size_t min, max;               // how many arguments it takes
-    bool (*run)(Job *job, Error *error);
+    bool (*run)(Job *job);
 } Command;
 
 static const Command commands[] = {
@@ -3629,62 +3367,51 @@ static bool nearly(const char *name, const char *word, size_t n)
 }
 
 // An argument that nobody asked for, after this command or (NULL) instead of one. A file may be one to train on.
-static bool unexpected(const char *argument, const Command *command, Error *error)
+static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
     if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
-        return fail(error, USAGE, "%s: %s; to train on it: --data %s", argument, problem, argument);
+        return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     }
-    return fail(error, USAGE, "%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
-                command ? " " : "");
+    return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                 command ? " " : "");
 }
 
-// The option that `--name` or `--name=value` gives: by its name, or by the beginning of one name only.
-static const Option *find_option(const Command *command, const char *argument, Error *error)
+// The option that `-q`, `--name` or `--name=value` gives: by its letter, its name, or the beginning of one name only.
+static const Option *find_option(const Command *command, const char *argument)
 {
-    size_t length = strcspn(argument, "="), n_found = 0;
+    bool letter = argument[1] != '-';
+    const char *name = argument + 2, *near = NULL;
+    size_t length = letter ? 0 : strcspn(name, "="), n_found = 0;
     const Option *found = NULL;
-    const char *near = NULL;
-    for (size_t i = 0; length && i < N_OPTIONS; i++) {
-        if ((options[i].commands & command->bit) && strncmp(options[i].name, argument, length) == 0) {
-            if (options[i].name[length] == '\0') return &options[i];
-            found = options[i].help ? &options[i] : found;
-            n_found += options[i].help != NULL;
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        if (!(option->commands & command->bit)) continue;
+        if (letter && argument[1] == option->letter && !*name) return option;
+        if (!length) continue;
+        if (strncmp(option->name, name, length) == 0) {
+            if (option->name[length] == '\0') return option;
+            found = option;
+            n_found++;
         }
-        if ((options[i].commands & command->bit) && options[i].help && nearly(options[i].name, argument, length)) {
-            near = options[i].name;
-        }
+        if (nearly(option->name, name, length)) near = option->name;
     }
-    if (n_found != 1) {
-        bool hint = near && !n_found;
-        set_error(error, USAGE, "--%.*s: %s; %s%s%s microgpt %s --help", (int)length, argument,
-                  n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
-                  hint ? near : "", hint ? "? See" : "see", command->name);
-        return NULL;
-    }
-    return found;
-}
-
-static const Option *find_letter(const Command *command, const char *argument, Error *error)
-{
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        if ((options[i].commands & command->bit) && argument[1] == options[i].letter && !argument[2]) {
-            return &options[i];
-        }
-    }
-    set_error(error, USAGE, "%s: no such option; see microgpt %s --help", argument, command->name);
+    if (n_found == 1) return found;
+    bool hint = near && !n_found;
+    set_failure(USAGE, "%.*s: %s; %s%s%s microgpt %s --help", letter ? INT_MAX : (int)length + 2, argument,
+                n_found ? "the beginning of more than one option" : "no such option", hint ? "did you mean --" : "",
+                hint ? near : "", hint ? "? See" : "see", command->name);
     return NULL;
 }
 
 // Reads the arguments after the command, in order. With `only`, sets the option of that name alone.
-static bool read_arguments(Options *o, int argc, char **argv, const char *only, Error *error)
+static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
     bool options_over = false;
     o->n_arguments = 0;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->max) return unexpected(argument, o->command, error);
+            if (o->n_arguments == o->command->max) return unexpected(argument, o->command);
             o->arguments[o->n_arguments++] = argument;
             continue;
         }
@@ -3692,60 +3419,48 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only, 
             options_over = true;
             continue;
         }
-        const Option *option = argument[1] == '-' ? find_option(o->command, argument + 2, error)
-                                                  : find_letter(o->command, argument, error);
+        const Option *option = find_option(o->command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
-        if (option->kind == FLAG && value) {
-            return fail(error, USAGE, "--%s takes no value", option->name);
-        }
+        if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
         if (option->kind != FLAG && !value && i + 1 == argc) {
-            return fail(error, USAGE, "--%s needs a value: %s", option->name, option->argument);
+            return usage("--%s needs a value: %s", option->name, option->argument);
         }
         value = option->kind == FLAG ? NULL : value ? value + 1 : argv[++i];
-        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value, error)) {
-            return false;
-        }
+        if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) return false;
         o->given |= (uint64_t)1 << (option - options);
     }
     return true;
 }
 
 // The whole command line: the command, then the recipe's options, then those given, wherever the recipe is.
-static bool parse_command_line(Options *o, int argc, char **argv, Error *error)
+static bool parse_command_line(Options *o, int argc, char **argv)
 {
     const Command *command = &commands[0];
     int first = 1;
     if (argc > 1 && argv[1][0] != '-') {
         size_t i = 0;
         while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) i++;
-        if (i == N_COMMANDS) return unexpected(argv[1], NULL, error);
+        if (i == N_COMMANDS) return unexpected(argv[1], NULL);
         command = &commands[i];
         first = 2;
     }
     *o = recipes[RECIPE_MICROGPT];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, "recipe", error)) return false;
+    if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
     *o = recipes[o->recipe];
     o->command = command;
-    if (!read_arguments(o, argc - first, argv + first, NULL, error) || o->help || o->version || o->manual) {
-        return error->status == DONE;
-    }
+    if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
+    if (o->help || o->version) return true;
     if (o->n_arguments < command->min) {
-        return fail(error, USAGE, "%s: an argument is missing; see microgpt %s --help", command->name, command->name);
+        return usage("%s: an argument is missing; see microgpt %s --help", command->name, command->name);
     }
-    if (o->config.temperature < 1e-200) {        // scores divided by less would overflow; the likeliest has it all
-        o->config.temperature = 0;
-    }
-    if (o->save_every && !o->save) {
-        return fail(error, USAGE, "--save-every: needs --save FILE, too");
-    }
-    if (command->bit == SAMPLE && o->data && !o->new) {
-        return fail(error, USAGE, "--data: needs --new, too");
-    }
+    if (o->config.temperature < 1e-200) o->config.temperature = 0;     // scores divided by less would overflow
+    if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
+    if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
     if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return fail(error, USAGE, "--n-embd %llu is not a multiple of --n-head %llu", (unsigned long long)o->config.n_embd,
-                    (unsigned long long)o->config.n_head);
+        return usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd,
+                     o->config.n_head);
     }
     return true;
 }
@@ -3773,7 +3488,7 @@ static void print_help(const Command *command)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         char left[64], letter[8] = "    ", value[80];
-        if (!(option->commands & command->bit) || !option->help) continue;
+        if (!(option->commands & command->bit)) continue;
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(left, sizeof left, "%s--%s %s", letter, option->name, option->argument ? option->argument : "");
         default_text(option, value, sizeof value);
@@ -3781,89 +3496,10 @@ static void print_help(const Command *command)
     }
 }
 
-// A text in the language of manual pages, where a minus is \-.
-static void say_roff(const char *text)
-{
-    for (size_t n; *text; text += n + (text[n] == '-')) {
-        n = strcspn(text, "-");
-        say("%.*s%s", (int)n, text, text[n] ? "\\-" : "");
-    }
-}
-
-// The manual page, from the two tables.
-static void print_manual(void)
-{
-    say(".TH MICROGPT 1 \"\" \"microgpt %s\" \"User Commands\"\n.SH NAME\n"
-        "microgpt \\- train a small GPT on lines of text, and sample from it\n.SH SYNOPSIS\n", VERSION);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        say("%s.B microgpt %s\n\\fI%s\\fR\n", i ? ".br\n" : "", i ? commands[i].name : "[train]",
-            commands[i].arguments);
-    }
-    say("%s",
-        ".SH DESCRIPTION\n"
-        "Without arguments, microgpt learns from the names that it comes with and makes up twenty.\n"
-        "Its standard output, where that is no terminal, is to the byte that of the Python program microgpt.py.\n"
-        "On a terminal there is a progress bar instead of a line a step, and a picture of the loss at the end.\n"
-        "What may surprise (documents that are cut to the block, a byte\\-order mark) is noted on standard error, in a\n"
-        "line that begins with microgpt: note:.\n");
-    for (size_t c = 0; c < N_COMMANDS; c++) {
-        char text[512], letter[16] = "", value[80];
-        snprintf(text, sizeof text, ".SH OPTIONS OF %s\nmicrogpt %s: %s.\n", commands[c].name, commands[c].name,
-                 commands[c].summary);
-        say_roff(text);
-        for (size_t i = 0; i < N_OPTIONS; i++) {
-            const Option *option = &options[i];
-            if (!(option->commands & commands[c].bit) || !option->help) continue;
-            snprintf(letter, sizeof letter, "\\fB-%c\\fR, ", option->letter);
-            default_text(option, value, sizeof value);
-            snprintf(text, sizeof text, ".TP\n%s\\fB--%s\\fR \\fI%s\\fR\n%s%s\n", option->letter ? letter : "",
-                     option->name, option->argument ? option->argument : "", option->help, value);
-            say_roff(text);
-        }
-    }
-    say("%s",
-        ".SH MODEL FILES\n"
-        "A model file is in the format safetensors, with tensors named as in the state dict of the Python program.\n"
-        "It is written beside its final name, flushed to disk and then renamed, so that it is whole.\n"
-        "If it cannot take that name, it stays where it is, and the message says where.\n"
-        "Its numbers must fit the checksum in the metadata; who changes them on purpose takes that out.\n"
-        "What a resume needs is in it under names that begin with train.\\&\n"
-        ".PP\n"
-        "A resumed run takes its options from the file.\n"
-        "Steps, lr, beta1, beta2 and schedule may be given again, and hold from there on; the schedule is then over\n"
-        "the new number of steps.\n"
-        "The others, if they are given, must be what they were, and the documents must be the same.\n"
-        ".SH SIGNALS\n"
-        "On SIGINT, SIGTERM or SIGHUP training ends after the current step; with \\-\\-save, the model is saved.\n"
-        "A second signal ends it at once and leaves the last saved file as it is.\n"
-        "What was ignored at the start stays ignored.\n"
-        "With \\-\\-save, standard output or a log that takes no more ends training in the same way.\n"
-        ".SH ENVIRONMENT\n"
-        ".TP\n.B NO_COLOR\nif it is set and not empty, progress and heads have no colors.\n"
-        ".TP\n.B TERM\ndumb: no progress; heads draws with digits.\n"
-        ".TP\n.BR LC_ALL \", \" LC_CTYPE \", \" LANG\n"
-        "if the first of them that is set does not name UTF\\-8, progress is in ASCII, and heads draws with digits.\n"
-        ".TP\n.B COLUMNS\nhow wide heads draws where standard output is no terminal.\n"
-        ".SH EXIT STATUS\n"
-        ".TP\n.B 0\ndone\n"
-        ".TP\n.B 1\nthe work failed: a file, the data, a loss that is not finite, a full disk, no memory\n"
-        ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 130\ninterrupted by SIGINT, SIGTERM or SIGHUP\n"
-        ".SH EXAMPLES\n"
-        ".EX\n"
-        "microgpt \\-\\-steps 20000 \\-\\-save names.safetensors \\-\\-save\\-every 1000\n"
-        "microgpt \\-\\-resume names.safetensors \\-\\-save names.safetensors\n"
-        "microgpt sample names.safetensors \\-\\-prompt jo \\-\\-samples 5\n"
-        "microgpt eval names.safetensors \\-\\-data names.txt\n"
-        "microgpt heads names.safetensors maria\n"
-        "microgpt page names.safetensors maria > names.html\n"
-        ".EE\n");
-}
-
 #ifndef MICROGPT_NO_MAIN
 int main(int argc, char **argv)
 {
     static Job job;                                      // too large for small stacks
-    static Error error;
     for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
@@ -3871,26 +3507,25 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
     Options *o = &job.o;
-    bool ok = parse_command_line(o, argc, argv, &error);
+    bool ok = parse_command_line(o, argc, argv);
     job.argv0 = argv[0];
     job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
-    if (ok && o->manual) {
-        print_manual();
-    } else if (ok && o->help) {
+    if (ok && o->help) {
         print_help(o->command);
     } else if (ok && o->version) {
         say("microgpt %s\n", VERSION);
     } else if (ok) {
         if (o->command->bit == TRAIN) handle_signals();
-        ok = o->command->run(&job, &error);
+        ok = o->command->run(&job);
         free_job(&job);
     }
     flush(&standard_output);
-    if ((!ok || !said(&error)) && *error.text) fprintf(stderr, "microgpt: %s\n", error.text);
-    if (error.status == PIPE_CLOSED) {
+    ok = ok && said();
+    if (!ok && *failure.text) fprintf(stderr, "microgpt: %s\n", failure.text);
+    if (!ok && failure.status == PIPE_CLOSED) {
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    return error.status;
+    return ok ? DONE : failure.status;
 }
 #endif

@@ -127,28 +127,27 @@ static double token_work(const Model *model, size_t pos_id)
     return 3 * (V * E + L * (12 * E * E + 2 * E * (double)(pos_id + 1)));
 }
 
-static bool measure(const Case *bench, const char *names, Result *result, Error *error)
+static bool measure(const Case *bench, const char *names, Result *result)
 {
-    static Job job;
+    static Job job;                        // no lines, no bar, no log, nothing to save
     job.o = recipes[RECIPE_MICROGPT];
     Config *config = &job.o.config;
     Random random;
-    job.run = (Run){.o = &job.o};          // no lines, no bar, no log, nothing to save
     Work work = {.config = config, .rng = &random, .job = &job};
     Documents *all = &work.docs;
     Model *model = &work.model;
     int file = open_file(names, O_RDONLY);
     unsigned char *text = NULL;
     size_t n_text = 0;
-    if (file < 0 || !read_all(file, &text, &n_text, error, names)) {
-        return fail(error, FAILED, "%s: %s", names, strerror(errno));
+    if (file < 0 || !read_all(file, &text, &n_text, names)) {
+        return fail("%s: %s", names, strerror(errno));
     }
     close(file);
     if (bench->long_documents) {
         join_names(text, n_text, (size_t)bench->block_size);
     }
     random_seed(&random, 42);
-    if (!split_documents(text, n_text, all, error, names) || !new_tokenizer(&work.tokenizer, error)) {
+    if (!split_documents(text, n_text, all, names) || !new_tokenizer(&work.tokenizer)) {
         return false;
     }
     free(text);
@@ -161,8 +160,8 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     config->batch = bench->batch;
     config->lr = bench->n_embd > 256 ? 1e-4 : config->lr;       // with more, so wide a model is soon infinite
     *model = sized_model(config, work.tokenizer.vocab_size);
-    if (!encode_first(all, all->n, &work.tokenizer, names, error) ||
-        !new_model(model, all->longest, config->batch, false, error)) {
+    if (!encode_documents(&work, all->n) ||
+        !new_model(model, all->longest, config->batch, false)) {
         return false;
     }
     init_parameters(model, &random, config);
@@ -170,7 +169,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
 
     // About a tenth of a second of training, whatever the size, after one step that finds its memory.
     config->steps = 1;
-    if (!train(&work, error)) {
+    if (!train(&work)) {
         return false;
     }
     double products = 0, tokens = 0, expected = bench->long_documents ? (double)model->block_size : 7;
@@ -185,7 +184,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     }
     config->steps += steps;
     double start = now();
-    if (!train(&work, error)) {
+    if (!train(&work)) {
         return false;
     }
     double seconds = now() - start, n_steps = (double)steps;
@@ -200,7 +199,7 @@ static bool measure(const Case *bench, const char *names, Result *result, Error 
     double n_names = 0;
     for (start = now(); now() - start < 0.02; n_names++) {
         size_t length;
-        if (!sample(&work, &length, error)) {
+        if (!sample(&work, &length)) {
             return false;
         }
     }
@@ -221,11 +220,11 @@ static bool measure_apart(const Case *bench, const char *names, Result *result)
     }
     pid_t child = fork();
     if (child == 0) {
-        Error error = {0};
+        memset(&failure, 0, sizeof failure);
         Result own = {0};
-        bool ok = measure(bench, names, &own, &error);
+        bool ok = measure(bench, names, &own);
         if (!ok) {
-            fprintf(stderr, "bench: %s: %s\n", bench->name, error.text);
+            fprintf(stderr, "bench: %s: %s\n", bench->name, failure.text);
         }
         _exit(ok && write(ends[1], &own, sizeof own) == (ssize_t)sizeof own ? 0 : 1);
     }

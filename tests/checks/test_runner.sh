@@ -7,6 +7,8 @@ S=$T/project
 mkdir -p "$S/tests/some" "$S/tests/others"
 cp tests/run tests/lib.sh "$S/tests/"
 cp Makefile "$S/"
+mkdir "$S/data"
+cp data/microgpt.1 data/manual.awk "$S/data/"
 echo 'int engine(void) { return 3; }' >"$S/autograd.c"
 echo 'int main(void) { return 0; }' >"$S/microgpt.c"
 : >"$S/autograd.h"

@@ -79,10 +79,10 @@ static void walk(const Model *model)
 
 int main(int argc, char **argv)
 {
-    Error error = {0};
-    Documents all = {0};
+    static Job job;
     Tokenizer tokenizer = {0};
     Random rng;
+    Work work = {.job = &job};
     Options o = recipes[RECIPE_MICROGPT];
     if (argc != 5) {
         return 2;
@@ -93,15 +93,18 @@ int main(int argc, char **argv)
     o.config.n_head = strtoul(argv[4], NULL, 10);
     Model model = {0};
     random_seed(&rng, o.config.seed);
-    bool ok = load_documents(&o, argv[0], &all, &error) && new_tokenizer(&tokenizer, &error);
+    job.o = o;
+    job.argv0 = argv[0];
+    bool ok = read_documents(&work) && new_tokenizer(&tokenizer);
+    Documents all = work.docs;
     if (ok) {
         shuffle(&all, &rng);
         find_characters(&tokenizer, &all);
-        ok = encode_first(&all, all.n, &tokenizer, o.data, &error);
+        ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
         model = sized_model(&o.config, tokenizer.vocab_size);
     }
-    if (!ok || !new_model(&model, all.longest, 1, false, &error)) {
-        fprintf(stderr, "%s\n", error.text);
+    if (!ok || !new_model(&model, all.longest, 1, false)) {
+        fprintf(stderr, "%s\n", failure.text);
         return 1;
     }
     init_parameters(&model, &rng, &o.config);

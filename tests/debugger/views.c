@@ -97,11 +97,10 @@ static struct { char *text; char **lines; int n; } source;
 // The text of a line of microgpt.c, counted from 1, without its indentation. "" if it cannot be read.
 static const char *source_line(int line)
 {
-    Error error;
     unsigned char *bytes = NULL;
     size_t n = 0;
     int file = source.text ? -1 : open_file("microgpt.c", O_RDONLY);
-    if (file >= 0 && read_all(file, &bytes, &n, &error, "microgpt.c") && n > 0) {
+    if (file >= 0 && read_all(file, &bytes, &n, "microgpt.c") && n > 0) {
         source.text = (char *)bytes;
         source.lines = malloc(n * sizeof *source.lines);
         source.text[n - 1] = '\0';                             // its last byte ends a line

@@ -24,9 +24,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { MALLOC, CALLOC, REALLOC, STRDUP, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
+enum { MALLOC, CALLOC, REALLOC, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
        RENAME, FTRUNCATE, LSEEK, FCHMOD, FCHOWN, POLL, SIGPROCMASK, OPEN_FOLDER, FSYNC_FOLDER, N_CALLS };
-static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "strdup", "open_memstream", "ferror",
+static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "open_memstream", "ferror",
                                            "fclose", "vsnprintf", "open", "read", "write", "close", "fsync", "rename",
                                            "ftruncate", "lseek", "fchmod", "fchown", "poll", "sigprocmask", "open_folder",
                                            "fsync_folder"};
@@ -43,7 +43,6 @@ static bool happened, over;              // over: the program has ended, and wha
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
-char *__real_strdup(const char *s);
 int __real_open(const char *name, int flags, ...);
 ssize_t __real_read(int file, void *bytes, size_t n);
 ssize_t __real_write(int file, const void *bytes, size_t n);
@@ -149,7 +148,6 @@ static bool fails_or_shrinks(int which, size_t *n)
 void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
 void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
-char *__wrap_strdup(const char *s) { return fails(STRDUP) ? NULL : __real_strdup(s); }
 
 FILE *__wrap_open_memstream(char **bytes, size_t *n)
 {

@@ -209,7 +209,7 @@ case $CFLAGS in
 *)
     set -- "-q --steps 9 --save $D/stack --log $D/stack.csv" "-q --resume $D/stack --steps 12 --save $D/stack" \
         "sample $D/stack" "eval $D/stack" "heads $D/stack" "heads $D/stack anna" "heads $D/stack anna --tsv" \
-        "--help" "--manual-page" "sample $D/none"
+        "--help" "sample $D/none"
     for arguments; do
         want=0
         [ "$arguments" != "sample $D/none" ] || want=1

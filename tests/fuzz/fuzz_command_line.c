@@ -14,14 +14,14 @@ static void check_limits(const Options *o)
         if (!(options[i].commands & o->command->bit)) {
             continue;
         }
-        if (options[i].kind == NUMBER) {
+        double min = ranges[options[i].kind].min, max = ranges[options[i].kind].max;
+        if (options[i].kind > NAME && options[i].kind < REAL) {
             uint64_t n = *(const uint64_t *)field;
-            PROMISE((double)n <= options[i].max);
-            PROMISE((double)n >= options[i].min || n == *(const uint64_t *)((const char *)&recipes[o->recipe] +
-                                                                             options[i].offset));
-        } else if (options[i].kind == REAL) {
+            PROMISE((double)n <= max);
+            PROMISE((double)n >= min || n == *(const uint64_t *)((const char *)&recipes[o->recipe] + options[i].offset));
+        } else if (options[i].kind >= REAL) {
             double x = *(const double *)field;
-            PROMISE(isfinite(x) && x >= options[i].min && x <= options[i].max);
+            PROMISE(isfinite(x) && x >= min && x <= max);
         } else if (options[i].kind == NAME) {
             int at = *(const int *)field, n = 1;
             for (const char *c = options[i].argument; *c; c++) {
@@ -47,10 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     Options o;
-    Error error = {0};
-    bool ok = parse_command_line(&o, argc, argv, &error);
-    check_error(ok, &error);
-    PROMISE(ok || error.status == USAGE);
+    bool ok = parse_command_line(&o, argc, argv);
+    PROMISE(ok || failure.status == USAGE);
+    check_failure(ok);
     if (ok) {
         check_limits(&o);
     }

@@ -30,9 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Documents all = {0};
     Tokenizer tokenizer = {0};
-    Error error = {0};
-    bool ok = split_documents(data, size, &all, &error, "input");
-    check_error(ok, &error);
+    bool ok = split_documents(data, size, &all, "input");
+    check_failure(ok);
     if (ok) {
         check_documents(&all, size);
         uint32_t *codes = malloc((size + 1) * sizeof *codes);
@@ -43,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             n += all.docs[i].length;
         }
         PROMISE(n == all.n_text);
-        if (new_tokenizer(&tokenizer, &error)) {
+        if (new_tokenizer(&tokenizer)) {
             find_characters(&tokenizer, &all);
             PROMISE(encode(&tokenizer, all.text, all.n_text) == all.n_text);
             PROMISE(tokenizer.BOS > 0 && tokenizer.vocab_size == tokenizer.BOS + 1 && tokenizer.BOS <= n);

@@ -80,7 +80,6 @@ static void try_at_random(const unsigned char *bytes, size_t n)
 
 int main(int argc, char **argv)
 {
-    Error error = {0};
     if (argc < 5 || strtoul(argv[3], NULL, 10) == 0) {
         fprintf(stderr, "fuzz: KEPT-INPUT SECONDS PLACES FILE...\n");
         return 2;
@@ -95,7 +94,7 @@ int main(int argc, char **argv)
             unsigned char *bytes = NULL;
             size_t n = 0;
             int file = open(argv[i], O_RDONLY);
-            PROMISE(file >= 0 && read_all(file, &bytes, &n, &error, argv[i]));
+            PROMISE(file >= 0 && read_all(file, &bytes, &n, argv[i]));
             close(file);
             if (first) {
                 try_systematically(bytes, n);

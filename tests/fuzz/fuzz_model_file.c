@@ -8,8 +8,8 @@ static void check_model(Work *work, const Checkpoint *checkpoint)
     Model *model = &work->model;
     const Tokenizer *tokenizer = &work->tokenizer;
     PROMISE(model->n_layer > 0 && model->n_embd > 0 && model->n_head > 0 && model->block_size > 0);
-    PROMISE((double)model->n_layer <= MAX_SIZE && (double)model->n_embd <= MAX_SIZE);
-    PROMISE((double)model->n_head <= MAX_SIZE && (double)model->block_size <= MAX_SIZE);
+    PROMISE((double)model->n_layer <= ranges[SIZE].max && (double)model->n_embd <= ranges[SIZE].max);
+    PROMISE((double)model->n_head <= ranges[SIZE].max && (double)model->block_size <= ranges[SIZE].max);
     PROMISE(model->head_dim * model->n_head == model->n_embd);
     PROMISE(model->vocab_size == tokenizer->vocab_size && tokenizer->BOS + 1 == tokenizer->vocab_size);
     PROMISE(model->n_matrices == 3 + 6 * model->n_layer);
@@ -38,12 +38,11 @@ static void check_model(Work *work, const Checkpoint *checkpoint)
     tape_mark(&model->tape);
     static Job job;                                      // too large for small stacks
     Config config = {.temperature = 0.5};
-    Error error = {0};
     size_t length = 0;
     work->config = &config;
     work->rng = &random;
     work->job = &job;
-    check_error(sample(work, &length, &error), &error);
+    check_failure(sample(work, &length));
     PROMISE(length <= model->block_size);
     for (size_t i = 0; i < length; i++) {
         PROMISE(model->tokens[i] < tokenizer->BOS);
@@ -62,15 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Header header = {.path = "input"};
     Work work = {0};
     Checkpoint checkpoint = {0};
-    Error error = {0};
-    bool ok = read_model(file, &header, 1, &work.model, &work.tokenizer, &checkpoint, &error);
-    check_error(ok, &error);
+    bool ok = read_model(file, &header, 1, &work, &checkpoint);
+    check_failure(ok);
     if (ok) {
         check_model(&work, &checkpoint);
     }
-    free(header.bytes);
-    free(header.tensors);
-    free(header.metadata);
+    free_header(&header);
     free_tokenizer(&work.tokenizer);
     free_model(&work.model);
     return 0;

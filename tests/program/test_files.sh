@@ -1,6 +1,7 @@
 # Saving, resuming, sampling, logs and interrupts: what a run leaves behind, and what it does when it cannot.
 # shellcheck disable=SC2086
 # takes long
+# needs microgpt.1
 . tests/lib.sh
 dir=$T
 M=$PWD/microgpt
@@ -276,11 +277,16 @@ fi
 same "no unfinished file is left in the end" 0 "$(leftovers "$dir")"
 
 # --- the manual page
-"$M" --manual-page >"$dir/page"
-"$M" --help | sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' >"$dir/options"
-same "the help has the options of train" yes "$([ "$(wc -l <"$dir/options")" -gt 20 ] && echo yes || cat "$dir/options")"
+for command in train sample eval heads page; do
+    "$M" $command --help
+done | sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' >"$dir/options"
+same "the help has the options of every command" yes \
+    "$([ "$(wc -l <"$dir/options")" -gt 40 ] && echo yes || cat "$dir/options")"
 while read -r option; do
-    grep -q "fB.-.-$(echo "$option" | sed 's/-/\\\\-/g').fR" "$dir/page" || echo "$option"
+    grep -q "fB.-.-$(echo "$option" | sed 's/-/\\\\-/g').fR" microgpt.1 || echo "$option"
 done <"$dir/options" >"$dir/missing"
 same "the manual page has the options of the help" "" "$(cat "$dir/missing")"
+same "each of them where it belongs" "$(cat "$dir/options")" \
+    "$(sed -n 's/^\(.fB.-[a-z].fR, \)\{0,1\}.fB.-.-\([^ ]*\).fR .*/\2/p' microgpt.1 | tr -d '\\')"
+same "its version is the program's" 1 "$(grep -c "^.TH.*\"$("$M" --version)\"" microgpt.1)"
 finish

@@ -20,26 +20,29 @@ typedef struct {
 
 static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
 {
-    Error error = {0};
     Options o = recipes[recipe];
     o.data = "data/names.txt";
     o.config.batch = batch;
     *run = (Trial){.o = o};
     random_seed(&run->random, o.config.seed);
-    if (!load_documents(&run->o, "", &run->all, &error)) {
-        check(false, "the shipped names: expected to read them, saw: %s", error.text);
+    static Job job = {.argv0 = ""};
+    Work work = {.job = &job};
+    job.o = o;
+    if (!read_documents(&work)) {
+        check(false, "the shipped names: expected to read them, saw: %s", failure.text);
         return false;
     }
+    run->all = work.docs;
     shuffle(&run->all, &run->random);
-    bool ok = new_tokenizer(&run->tokenizer, &error);
+    bool ok = new_tokenizer(&run->tokenizer);
     if (ok) {
         find_characters(&run->tokenizer, &run->all);
         run->model = sized_model(&o.config, run->tokenizer.vocab_size);
-        ok = encode_first(&run->all, run->all.n, &run->tokenizer, o.data, &error) &&
-             new_model(&run->model, run->all.longest, batch, atomic, &error);
+        ok = encode(&run->tokenizer, run->all.text, run->all.n_text) == run->all.n_text &&
+             new_model(&run->model, run->all.longest, batch, atomic);
     }
     if (!ok) {
-        check(false, "a model: expected memory for it, saw: %s", error.text);
+        check(false, "a model: expected memory for it, saw: %s", failure.text);
         return false;
     }
     init_parameters(&run->model, &run->random, &o.config);
@@ -147,13 +150,12 @@ static void test_both_ways(int recipe, const char *name)
 static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head, size_t block_size, size_t vocab_size,
                         int activation, size_t longest, uint64_t batch, bool atomic)
 {
-    Error error = {0};
     *run = (Trial){.model = {.n_layer = n_layer, .n_embd = n_embd, .n_head = n_head, .head_dim = n_embd / n_head,
                            .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
                  .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
     random_seed(&run->random, 11);
-    if (!new_model(&run->model, longest, batch, atomic, &error)) {
-        check(false, "a small model: expected memory for it, saw: %s", error.text);
+    if (!new_model(&run->model, longest, batch, atomic)) {
+        check(false, "a small model: expected memory for it, saw: %s", failure.text);
         return false;
     }
     init_parameters(&run->model, &run->random, &(Config){.init_std = 0.4});
@@ -272,13 +274,12 @@ static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_si
     double used = (double)tape->n_values / (double)tape->max_values;
     static Job job;
     Work work = {.config = &config, .model = run.model, .rng = &run.random, .job = &job};
-    Error error = {0};
     tape_drop(&work.model.tape);
     new_cache(&work.model, block_size);
     tape_mark(&work.model.tape);
     size_t length = 0;
-    if (!sample(&work, &length, &error)) {
-        check(false, "%s: expected a sample, saw: %s", at_work, error.text);
+    if (!sample(&work, &length)) {
+        check(false, "%s: expected a sample, saw: %s", at_work, failure.text);
     }
     end_trial(&run);
     return used;
@@ -318,15 +319,14 @@ static void test_room(void)
 static void test_no_room(void)
 {
     Trial run;
-    Error error = {0};
     static const size_t sizes[][4] = {{1, 1048576, 1, 16}, {1048576, 4096, 1, 16}, {1048576, 1048576, 1048576, 1048576}};
     for (size_t i = 0; i < 3; i++) {
         run = (Trial){.model = {.n_layer = sizes[i][0], .n_embd = sizes[i][1], .n_head = sizes[i][2], .head_dim = 1,
                               .block_size = sizes[i][3], .vocab_size = 27}};
-        error = (Error){0};
-        bool ok = new_model(&run.model, 1000, 1, i == 1, &error);
-        check(!ok && error.status == FAILED && strstr(error.text, "not enough memory"),
-              "a model of %zu layers of %zu: \"%s\"", sizes[i][0], sizes[i][1], error.text);
+        memset(&failure, 0, sizeof failure);
+        bool ok = new_model(&run.model, 1000, 1, i == 1);
+        check(!ok && failure.status == FAILED && strstr(failure.text, "not enough memory"),
+              "a model of %zu layers of %zu: \"%s\"", sizes[i][0], sizes[i][1], failure.text);
         free_model(&run.model);
     }
 }

@@ -67,7 +67,7 @@ for typo in verison:version hlep:help temprature:temperature setps:steps seeds:s
     fails 2 "--${typo%:*}: no such option; did you mean --${typo#*:}? See microgpt train --help" $B "--${typo%:*}"
 done
 fails 2 "--smaples: no such option; did you mean --samples? See microgpt sample --help" $B sample "$M" --smaples 3
-for none in x xyz elephant STEPS manual manual-pag save-all; do
+for none in x xyz elephant STEPS manual manual-page save-all; do
     fails 2 "--$none: no such option; see microgpt train --help" $B "--$none"
 done
 fails 2 "--s: the beginning of more than one option; see microgpt train --help" $B --s 3

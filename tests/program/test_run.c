@@ -91,83 +91,75 @@ static void test_folder(void)
 // A run of a small model of one layer, before its first step.
 static Options o;
 static uint32_t letters[] = {'a', 'b'};
-static Tokenizer tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3};
 static Random random_numbers;
-static Run run;
+static Work work = {.tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3}, .rng = &random_numbers};
+static Model *const model = &work.model;
+static Progress progress;
 
-static bool start(Model *model, Error *error)
+static bool start(void)
 {
     o = recipes[RECIPE_MICROGPT];
     o.config.n_embd = 4;
     o.config.init_std = 1;
     *model = sized_model(&o.config, 3);
     random_seed(&random_numbers, 1);
-    bool ok = new_model(model, 2, 1, false, error);
+    bool ok = new_model(model, 2, 1, false);
     if (ok) {
         init_parameters(model, &random_numbers, &o.config);
     }
-    run = (Run){.o = &o, .model = model, .tokenizer = &tokenizer, .random = &random_numbers};
     return ok;
 }
 
 static void test_memory(void)
 {
-    Model model;
-    Error error = {0};
     missing = SYSCONF_PAGES;
-    check(start(&model, &error), "a system that does not tell how much memory it has%s", error.text);
-    free_model(&model);
+    check(start(), "a system that does not tell how much memory it has%s", failure.text);
+    free_model(model);
     missing = SYSCONF_SIZE;
-    check(start(&model, &error), "nor how large its pages are%s", error.text);
-    free_model(&model);
+    check(start(), "nor how large its pages are%s", failure.text);
+    free_model(model);
     missing = NOTHING;
 }
 
 // A model is saved if all of its numbers are finite, those of Adam's memory, too.
 static void test_saving(void)
 {
-    Model model;
-    Error error = {0};
     Target target = {0};
-    if (!start(&model, &error) || !find_target(&target, FOLDER "/model", &error)) {
-        check(false, "a model: expected one, saw: %s", error.text);
+    if (!start() || !find_target(&target, FOLDER "/model")) {
+        check(false, "a model: expected one, saw: %s", failure.text);
         return;
     }
-    double *numbers[] = {model.params, model.m, model.v};
+    double *numbers[] = {model->params, model->m, model->v};
     static const char *const names[] = {"a parameter", "a mean", "a mean of squares"};
     for (size_t i = 0; i < 3; i++) {
-        double *last = numbers[i] + model.num_params - 1, kept = *last;
+        double *last = numbers[i] + model->num_params - 1, kept = *last;
         *last = i ? INFINITY : NAN;
-        bool saved = save_model(&target, &o, &model, &tokenizer, &random_numbers, &error);
-        check(!saved && strcmp(error.text, FOLDER "/model: not saved: a parameter is no longer finite") == 0,
-              "%s that is not finite: %s", names[i], error.text);
+        bool saved = save_model(&target, &o, &work);
+        check(!saved && strcmp(failure.text, FOLDER "/model: not saved: a parameter is no longer finite") == 0,
+              "%s that is not finite: %s", names[i], failure.text);
         check(access(FOLDER "/model", F_OK) != 0, "and no file");
         *last = kept;
     }
-    error = (Error){0};
-    check(save_model(&target, &o, &model, &tokenizer, &random_numbers, &error), "otherwise there is one%s", error.text);
-    free_target(&target);
+    memset(&failure, 0, sizeof failure);
+    check(save_model(&target, &o, &work), "otherwise there is one%s", failure.text);
 
     target = (Target){0};
     missing = STAT;
-    check(!find_target(&target, FOLDER "/model", &error) &&
-              strcmp(error.text, FOLDER "/model: No such file or directory") == 0,
-          "a file that vanishes while it is looked at: %s", error.text);
-    free_target(&target);
+    check(!find_target(&target, FOLDER "/model") &&
+              strcmp(failure.text, FOLDER "/model: No such file or directory") == 0,
+          "a file that vanishes while it is looked at: %s", failure.text);
 
     Header header = {.path = FOLDER "/model"};
     int file = open(header.path, O_RDONLY);
     uint64_t size = 0;
-    error = (Error){0};
+    memset(&failure, 0, sizeof failure);
     missing = FSTAT;
-    check(read_header(file, &header, &size, &error) && size == 8 * (3 * model.num_params + N_RANDOM),
-          "a file that does not tell its size is read all the same%s", error.text);
+    check(read_header(file, &header, &size) && size == 8 * (3 * model->num_params + N_RANDOM),
+          "a file that does not tell its size is read all the same%s", failure.text);
     missing = NOTHING;
     close(file);
-    free(header.bytes);
-    free(header.tensors);
-    free(header.metadata);
-    free_model(&model);
+    free_header(&header);
+    free_model(model);
 }
 
 // What is on standard error, which is a file meanwhile.
@@ -200,32 +192,30 @@ static void test_times(void)
 
 static void test_progress(void)
 {
-    Model model;
-    Error error = {0};
-    if (!start(&model, &error) || !freopen(FOLDER "/stderr", "w", stderr)) {
-        check(false, "a run: expected one, saw: %s", error.text);
+    if (!start() || !freopen(FOLDER "/stderr", "w", stderr)) {
+        check(false, "a run: expected one, saw: %s", failure.text);
         return;
     }
-    set_up_progress(&run);
-    run.bar = run.plain = true;
-    run.color = false;
-    add_to_curve(&run, 0, 2);
-    run.began = seconds() - 100;
-    run.last_draw = run.began;
-    look_at_clock(&run, 1);
+    set_up_progress(&progress, &o, 0);
+    progress.bar = progress.plain = true;
+    progress.color = false;
+    add_to_curve(&progress, 0, 2);
+    progress.began = seconds() - 100;
+    progress.last_draw = progress.began;
+    look_at_clock(&progress, 1);
     see();
     check(strstr(seen, "1/1000  loss 2.00  0.0 steps/s  27:45:00 left") != NULL, "a step of 100 seconds is drawn");
-    look_at_clock(&run, 2);
+    look_at_clock(&progress, 2);
     see();
     check(strstr(seen, "2/1000") == NULL, "the next one, which comes at once, is not");
-    draw_bar(&run, 5, run.began + 2);
+    draw_bar(&progress, 5, progress.began + 2);
     see();
     check(strstr(seen, "  2.5 steps/s  6:38 left") != NULL, "slow steps are counted with a decimal");
 
     for (uint64_t step = 1; step < 1000; step++) {
-        add_to_curve(&run, step, 2);
+        add_to_curve(&progress, step, 2);
     }
-    draw_curve(&run, 23.4);
+    draw_curve(&progress, 23.4);
     see();
     check(strstr(seen, "loss over 1000 steps, in 23 s\n") != NULL, "a long run took whole seconds");
 
@@ -233,17 +223,17 @@ static void test_progress(void)
     int out = dup(STDOUT_FILENO), ends[2];
     fflush(stdout);
     missing = FSTAT;
-    set_up_progress(&run);
+    set_up_progress(&progress, &o, 0);
     missing = NOTHING;
-    check(!run.bar, "standard output that tells nothing of itself: no bar");
+    check(!progress.bar, "standard output that tells nothing of itself: no bar");
     if (out >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) {
         dup2(ends[0], STDOUT_FILENO);
-        run.bar = true;
-        set_up_progress(&run);
+        progress.bar = true;
+        set_up_progress(&progress, &o, 0);
         dup2(out, STDOUT_FILENO);
-        check(!run.bar, "standard output into a socket: no bar");
+        check(!progress.bar, "standard output into a socket: no bar");
     }
-    free_model(&model);
+    free_model(model);
 }
 
 static void test_screen(void)

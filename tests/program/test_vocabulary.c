@@ -9,7 +9,6 @@ int main(void)
     unsigned char *text = malloc(4 * (size_t)MOST);
     Documents all = {0};
     Tokenizer tokenizer = {0};
-    Error error = {0};
     size_t n = 0;
     for (uint32_t code = 1; text && code < MOST; code++) {
         bool surrogate = code >= 0xd800 && code <= 0xdfff;
@@ -17,12 +16,12 @@ int main(void)
             n += encode_utf8(code, (char *)text + n);
         }
     }
-    bool ok = text && split_documents(text, n, &all, &error, "all characters") && new_tokenizer(&tokenizer, &error);
+    bool ok = text && split_documents(text, n, &all, "all characters") && new_tokenizer(&tokenizer);
     if (ok) {
         find_characters(&tokenizer, &all);
         ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
     }
-    check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ", error.text);
+    check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ", failure.text);
     check_size("each is in the vocabulary, and the mark beside", all.longest + 1, tokenizer.vocab_size);
     check(tokenizer.vocab_size > 1112000, "the vocabulary has %zu tokens: expected more than 1112000",
           tokenizer.vocab_size);
