@@ -22,7 +22,7 @@ static size_t round_up(size_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
 bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes)
 {
-    *t = (Tape){.counting = max_values == 0};
+    *t = (Tape){.fused = true, .counting = max_values == 0};
     if (max_values > SIZE_MAX / 64 || max_lines > SIZE_MAX / 2 / sizeof(Line) || max_lanes > max_lines) {
         return false;
     }
@@ -116,7 +116,7 @@ static inline double *end_line(const Tape *t, Line *l)
 // An atom on n neighbours, into out or (NULL) new values: one line, or n lines where every one is to be seen.
 static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    size_t at_once = fused(t) ? n : 1;
+    size_t at_once = t->fused ? n : 1;
     out = out ? out : ag_vector(t, n);
     for (size_t i = 0; i < n; i += at_once) {
         end_line(t, begin_line(t, op, out + i, at_once, a + i, b ? b + i : NULL, c));
@@ -217,7 +217,7 @@ double *ag_mul_const(Tape *t, double *a, double c, size_t n) { return atoms(t, O
 double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_COPY, out, n, a, NULL, 0); }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Made of atoms. neg, sub and div are nothing else. In the others the branch for !fused(t) is the definition, atom by
+ * Made of atoms. neg, sub and div are nothing else. In the others the branch for !t->fused is the definition, atom by
  * atom; the fused branch writes one line, whose forward and backward compute what the atoms would. linear, softmax and
  * rmsnorm have the line only: their definitions are in microgpt.c.
  */
@@ -240,7 +240,7 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b, size_
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
-    if (!fused(t)) {
+    if (!t->fused) {
         for (size_t i = 0; i < n; i++) atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
         return out;
     }
@@ -261,7 +261,7 @@ static void mul_scalar_backward(const Tape *t, const Line *l)
 // a[0] + a[1] + ... Local derivatives: 1.
 double *ag_sum(Tape *t, double *a, size_t n)
 {
-    if (!fused(t)) {
+    if (!t->fused) {
         double *sum = a;
         for (size_t i = 1; i < n; i++) sum = ag_add(t, sum, a + i, 1);
         return sum;
@@ -285,7 +285,7 @@ static void sum_backward(const Tape *t, const Line *l)
 // a[0]*b[0] + a[1]*b[1] + ... Local derivatives: b[i] and a[i].
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    if (!fused(t)) return sum_of_products(t, out, a, b, 1, n);
+    if (!t->fused) return sum_of_products(t, out, a, b, 1, n);
     return end_line(t, begin_line(t, OP_DOT, out, n, a, b, 0));
 }
 
@@ -319,7 +319,7 @@ static void dot_backward(const Tape *t, const Line *l)
 double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t stride, size_t length, double scale)
 {
     double *out = ag_vector(t, n_keys);
-    if (!fused(t)) {
+    if (!t->fused) {
         for (size_t i = 0; i < n_keys; i++) sum_of_products(t, out + i, query, keys + i * stride, 1, length);
         return ag_mul_const(t, out, scale, n_keys);
     }
@@ -348,7 +348,7 @@ static void row_dots_backward(const Tape *t, const Line *l)
 double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, size_t stride, size_t length)
 {
     double *out = ag_vector(t, length);
-    if (!fused(t)) {
+    if (!t->fused) {
         for (size_t j = 0; j < length; j++) sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
         return out;
     }
@@ -549,7 +549,7 @@ void tape_lane(Tape *t)
 #ifdef __OPTIMIZE__
     if (t->counting) {
         t->n_lanes++;
-    } else if (!t->atomic && (t->pending || t->n_lanes == 0)) {
+    } else if (t->fused && (t->pending || t->n_lanes == 0)) {
         tape_end_lanes(t);
         if (t->n_lanes == t->max_lanes) abort();
         t->lanes[t->n_lanes++] = t->lines + t->n_lines;

@@ -72,7 +72,7 @@ struct Tape {
     Line *lines;         // [max_lines] what was done, in order
     size_t n_lines, max_lines;
     size_t first_value, first_line;   // the mark: what was made before it outlives tape_drop()
-    bool atomic;         // every single + and * is a line of its own, for people who want to see it
+    bool fused;          // one line for many atoms; if not, each + and * is a line, for people who want to see it
     bool counting;       // nothing is stored or computed: only counted, to find out how much memory is needed
     void *memory;        // what data lies in
 
@@ -124,10 +124,8 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys, size_t 
 double *ag_weighted_sum(Tape *t, double *weights, double *rows, size_t n_rows, size_t stride, size_t length);
         // weights[0] * row 0 + weights[1] * row 1 + ..., element by element
 
-// One line in place of a whole definition. A program states what it means by atoms, and where fused(t) is true, this
+// One line in place of a whole definition. A program states what it means by atoms, and where the tape is fused, this
 // line stands in for it: microgpt.c does so in linear(), softmax() and rmsnorm().
-static inline bool fused(const Tape *t) { return !t->atomic; }
-
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);    // x dot row i of w, into out[i]; w is not copied
 double *ag_softmax(Tape *t, double *a, size_t n);                 // e^a[i] / (e^a[0] + ... + e^a[n-1])
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);     // a[i] / sqrt(mean of the squares + eps)

@@ -17,22 +17,22 @@
 
 // The names that the algorithm uses from further down.
 typedef struct Random Random;   // Python's random numbers
-typedef struct Work Work;       // all that a run works with
+typedef struct Run Run;       // all that a run works with
 static void say(const char *format, ...);             // printf
-static bool finite_scores(Work *work, const double *scores);
+static bool finite_scores(Run *run, const double *scores);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *p, size_t n);
 static size_t largest(const double *p, size_t n);
-static bool read_documents(Work *work);
-static bool read_checkpoint(Work *work);
-static bool encode_documents(Work *work, size_t n);
-static bool new_parameters(Work *work);
-static bool begin_training(Work *work);
-static bool after_step(Work *work, uint64_t step, double loss);
-static bool end_training(Work *work, bool ok);
-static bool after_sample(Work *work, uint64_t i, size_t length);
+static bool read_documents(Run *run);
+static bool read_checkpoint(Run *run);
+static bool encode_documents(Run *run, size_t n);
+static bool new_parameters(Run *run);
+static bool begin_training(Run *run);
+static bool after_step(Run *run, uint64_t step, double loss);
+static bool end_training(Run *run, bool ok);
+static bool after_sample(Run *run, uint64_t i, size_t length);
 
 // The settings of a run. Their defaults, those of the Python program and
 // those of the lesson, are in recipes[], further down.
@@ -61,19 +61,19 @@ typedef struct {
 } Document;
 
 typedef struct {
-    Document *docs;      // [n]
+    Document *list;      // [n]
     size_t n, longest;
     uint32_t *text;      // [n_text] all documents, one after another
     size_t n_text;
 } Documents;
 
-static void shuffle(Documents *all, Random *rng)
+static void shuffle(Documents *docs, Random *rng)
 {
-    for (size_t i = all->n - 1; i > 0; i--) {
+    for (size_t i = docs->n - 1; i > 0; i--) {
         size_t j = random_below(rng, i + 1);
-        Document swapped = all->docs[i];
-        all->docs[i] = all->docs[j];
-        all->docs[j] = swapped;
+        Document swapped = docs->list[i];
+        docs->list[i] = docs->list[j];
+        docs->list[j] = swapped;
     }
 }
 
@@ -90,12 +90,12 @@ typedef struct {
 } Tokenizer;
 
 // The characters that occur in the documents, each once, in order.
-static void find_characters(Tokenizer *tokenizer, const Documents *all)
+static void find_characters(Tokenizer *tokenizer, const Documents *docs)
 {
     uint32_t last = 0;
-    for (size_t i = 0; i < all->n_text; i++) {
-        tokenizer->token_of[all->text[i]] = 1;
-        last = all->text[i] > last ? all->text[i] : last;
+    for (size_t i = 0; i < docs->n_text; i++) {
+        tokenizer->token_of[docs->text[i]] = 1;
+        last = docs->text[i] > last ? docs->text[i] : last;
     }
     for (uint32_t code = 0; code <= last; code++) {
         if (tokenizer->token_of[code]) {
@@ -198,7 +198,7 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 // linear: each output is the dot product of the input with one row of w.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
-    if (fused(tape)) {
+    if (tape->fused) {
         return ag_linear(tape, out, x, w);     // the loop below as one line
     }
     for (size_t i = 0; i < w->rows; i++) {
@@ -216,7 +216,7 @@ static double *linear(Tape *tape, double *x, Matrix *w)
 // largest score is subtracted first, so that no exponential overflows.
 static double *softmax(Tape *tape, double *logits, size_t n)
 {
-    if (fused(tape)) {
+    if (tape->fused) {
         return ag_softmax(tape, logits, n);     // the same as one line
     }
     double max_val = ag_max(tape, logits, n);   // a number, not a value
@@ -228,7 +228,7 @@ static double *softmax(Tape *tape, double *logits, size_t n)
 // rmsnorm: scaled so that the mean of the squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    if (fused(tape)) {
+    if (tape->fused) {
         return ag_rmsnorm(tape, x, 1e-5, n);    // the same as one line
     }
     double *squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
@@ -380,7 +380,7 @@ static void adam(Model *model, double lr, double beta1, double beta2)
 
 // One step: forward, backward, and a small move of every parameter. Returns
 // the loss: the mean of the losses of the step's documents.
-static double train_step(Model *model, const Documents *all,
+static double train_step(Model *model, const Documents *docs,
                          const Config *config, uint64_t step)
 {
     Tape *tape = &model->tape;
@@ -388,8 +388,8 @@ static double train_step(Model *model, const Documents *all,
     double *sum = ag_scalar(tape, 0);
     for (uint64_t i = 0; i < config->batch; i++) {
         uint64_t next = step * config->batch + i;
-        uint64_t id = next % (all->n - config->holdout);
-        size_t n = take_document(model, &all->docs[id]);
+        uint64_t id = next % (docs->n - config->holdout);
+        size_t n = take_document(model, &docs->list[id]);
         sum = ag_add(tape, sum, document_loss(model, n), 1);
     }
     double *loss = ag_mul_const(tape, sum, 1 / (double)config->batch, 1);
@@ -398,7 +398,7 @@ static double train_step(Model *model, const Documents *all,
     return *loss;
 }
 
-struct Work {
+struct Run {
     const Config *config;
     Documents docs;
     Tokenizer tokenizer;
@@ -409,13 +409,13 @@ struct Work {
     struct Job *job;     // the command that it is a part of
 };
 
-static bool train(Work *work)
+static bool train(Run *run)
 {
-    Model *model = &work->model;
-    const Config *config = work->config;
+    Model *model = &run->model;
+    const Config *config = run->config;
     for (uint64_t step = model->steps_done; step < config->steps; step++) {
-        double loss = train_step(model, &work->docs, config, step);
-        if (!after_step(work, step, loss)) return false;
+        double loss = train_step(model, &run->docs, config, step);
+        if (!after_step(run, step, loss)) return false;
     }
     return true;
 }
@@ -426,39 +426,39 @@ static bool train(Work *work)
  * likely still likelier, one above 1 evens them out; 0 takes the likeliest.
  */
 // One sample, which begins with the prompt, into model->tokens.
-static bool sample(Work *work, size_t *length)
+static bool sample(Run *run, size_t *length)
 {
-    Model *model = &work->model;
+    Model *model = &run->model;
     Tape *tape = &model->tape;
-    const Document *prompt = &work->prompt;
+    const Document *prompt = &run->prompt;
     size_t vocab_size = model->vocab_size;
-    size_t BOS = work->tokenizer.BOS, token_id = BOS;
-    double temperature = work->config->temperature;
+    size_t BOS = run->tokenizer.BOS, token_id = BOS;
+    double temperature = run->config->temperature;
     double sharpen = temperature > 0 ? 1 / temperature : 1;
     *length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(work, scores)) return false;
+        if (!finite_scores(run, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
                    temperature <= 0 ? largest(probs, vocab_size) :
-                   random_choice(work->rng, probs, vocab_size);
+                   random_choice(run->rng, probs, vocab_size);
         if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
     }
     return true;
 }
 
-static bool infer(Work *work)
+static bool infer(Run *run)
 {
     size_t n;
-    tape_drop(&work->model.tape);
-    new_cache(&work->model, work->model.block_size);
-    tape_mark(&work->model.tape);      // tape_drop() then spares the cache
-    for (uint64_t i = 0; i < work->config->samples; i++) {
-        if (!sample(work, &n) || !after_sample(work, i, n)) return false;
+    tape_drop(&run->model.tape);
+    new_cache(&run->model, run->model.block_size);
+    tape_mark(&run->model.tape);      // tape_drop() then spares the cache
+    for (uint64_t i = 0; i < run->config->samples; i++) {
+        if (!sample(run, &n) || !after_sample(run, i, n)) return false;
     }
     return true;
 }
@@ -466,23 +466,23 @@ static bool infer(Work *work)
 /* ------------------------------------------------------------------------
  * The story: the whole program, in the order of microgpt.py.
  */
-static bool microgpt(Work *work)
+static bool microgpt(Run *run)
 {
-    if (!read_documents(work) || !read_checkpoint(work)) return false;
-    random_seed(work->rng, work->config->seed);
-    shuffle(&work->docs, work->rng);
-    if (!work->resumed) {
-        find_characters(&work->tokenizer, &work->docs);
-        if (!new_parameters(work)) return false;
-        init_parameters(&work->model, work->rng, work->config);
+    if (!read_documents(run) || !read_checkpoint(run)) return false;
+    random_seed(run->rng, run->config->seed);
+    shuffle(&run->docs, run->rng);
+    if (!run->resumed) {
+        find_characters(&run->tokenizer, &run->docs);
+        if (!new_parameters(run)) return false;
+        init_parameters(&run->model, run->rng, run->config);
     }
-    if (!encode_documents(work, work->docs.n)) return false;
-    if (!begin_training(work)) return false;
-    say("num docs: %zu\n", work->docs.n);
-    say("vocab size: %zu\n", work->tokenizer.vocab_size);
-    say("num params: %zu\n", work->model.num_params);
-    bool trained = train(work);
-    return end_training(work, trained) && infer(work);
+    if (!encode_documents(run, run->docs.n)) return false;
+    if (!begin_training(run)) return false;
+    say("num docs: %zu\n", run->docs.n);
+    say("vocab size: %zu\n", run->tokenizer.vocab_size);
+    say("num params: %zu\n", run->model.num_params);
+    bool trained = train(run);
+    return end_training(run, trained) && infer(run);
 }
 
 /* ==================================================================================================================
@@ -649,7 +649,7 @@ static bool all_finite(const double *a, size_t n)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * What a command works with. The Work, in part one, is what the algorithm sees; a Job is the command around it; and its
+ * What a command works with. The Run, in part one, is what the algorithm sees; a Job is the command around it; and its
  * Progress is what a long run shows, logs and saves.
  */
 struct Random {
@@ -727,7 +727,7 @@ typedef struct {
 
 // A command: all of it, freed in one place.
 typedef struct Job {
-    Work work;
+    Run run;
     Options o;
     const char *argv0;
     Random rng;
@@ -926,15 +926,15 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, const char *nam
 }
 
 // The documents in the text s. Their tokens are still code points.
-static bool split_documents(const unsigned char *s, size_t n, Documents *all, const char *name)
+static bool split_documents(const unsigned char *s, size_t n, Documents *docs, const char *name)
 {
     size_t n_lines = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
-    if (n >= SIZE_MAX / sizeof *all->text || n_lines > SIZE_MAX / sizeof *all->docs) return no_memory();
-    all->text = malloc((n + 1) * sizeof *all->text);
-    all->docs = malloc(n_lines * sizeof *all->docs);
-    if (!all->text || !all->docs) return no_memory();
-    uint32_t *start = all->text, *end = start;         // the document being read
+    if (n >= SIZE_MAX / sizeof *docs->text || n_lines > SIZE_MAX / sizeof *docs->list) return no_memory();
+    docs->text = malloc((n + 1) * sizeof *docs->text);
+    docs->list = malloc(n_lines * sizeof *docs->list);
+    if (!docs->text || !docs->list) return no_memory();
+    uint32_t *start = docs->text, *end = start;         // the document being read
     size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
@@ -954,17 +954,17 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *all, co
         while (start < end && is_space(end[-1])) end--;
         if (start < end) {
             size_t length = (size_t)(end - start);
-            all->docs[all->n++] = (Document){start, length, line};
-            all->longest = length > all->longest ? length : all->longest;
+            docs->list[docs->n++] = (Document){start, length, line};
+            docs->longest = length > docs->longest ? length : docs->longest;
         }
         start = end;
         line++;
     }
-    all->n_text = (size_t)(end - all->text);
-    if (all->n == 0) {
+    docs->n_text = (size_t)(end - docs->text);
+    if (docs->n == 0) {
         return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     }
-    return all->n < UINT32_MAX || fail("%s: too many documents: %zu", name, all->n);
+    return docs->n < UINT32_MAX || fail("%s: too many documents: %zu", name, docs->n);
 }
 
 // The folder of the running program, with a slash, or an empty string.
@@ -1007,12 +1007,12 @@ static const char *data_name(const Options *o)
 
 static struct stat data_file;                      // where the documents came from
 
-static bool read_documents(Work *work)
+static bool read_documents(Run *run)
 {
-    const Options *o = &work->job->o;
+    const Options *o = &run->job->o;
     char name[4200];
     snprintf(name, sizeof name, "%s", data_name(o));
-    int file = !o->data ? open_shipped(work->job->argv0, "names.txt", name, sizeof name)
+    int file = !o->data ? open_shipped(run->job->argv0, "names.txt", name, sizeof name)
                : strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
     if (file < 0) {
         return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
@@ -1020,7 +1020,7 @@ static bool read_documents(Work *work)
     unsigned char *bytes = NULL;
     size_t n = 0;
     bool ok = (fstat(file, &data_file) == 0 || fail_errno(name)) && read_all(file, &bytes, &n, name) &&
-              split_documents(bytes, n, &work->docs, name);
+              split_documents(bytes, n, &run->docs, name);
     free(bytes);
     if (file != STDIN_FILENO) close(file);
     return ok;
@@ -1075,9 +1075,9 @@ static bool too_large(const Model *model, double bytes, double cache, double ste
 }
 
 // Puts the parameters on the tape, which was just made.
-static void place_parameters(Model *model, bool atomic)
+static void place_parameters(Model *model, bool fused)
 {
-    model->tape.atomic = atomic;
+    model->tape.fused = fused;
     model->n_matrices = model->num_params = 0;
     model->params = model->tape.data;
     lay_out_parameters(model);
@@ -1112,7 +1112,7 @@ static PositionCost count_training(Model *model, size_t positions)
 }
 
 // Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
-static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
+static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
 {
     double min = 4 * sizeof(double) * min_parameters(model);
     if (!fits_memory(min)) return too_large(model, min, 0, 0);
@@ -1127,7 +1127,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
         !tape_init(tape, 0, 0, 0)) {
         return no_memory();
     }
-    place_parameters(model, atomic);
+    place_parameters(model, fused);
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
     double spare = 16;                             // for what training and sampling do to the scores and the losses
@@ -1146,7 +1146,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool atomic)
     if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
         return no_memory();
     }
-    place_parameters(model, atomic);
+    place_parameters(model, fused);
     return true;
 }
 
@@ -1169,10 +1169,10 @@ static void free_tokenizer(Tokenizer *tokenizer)
  * stopped. In other builds there is nothing of it.
  */
 #ifdef MICROGPT_DEBUG
-enum { ATOMIC = true };
+enum { FUSED_TAPE = false };
 #include "tests/debugger/views.c"
 #else
-enum { ATOMIC = false };
+enum { FUSED_TAPE = true };
 #define watch(model, tokenizer) ((void)0)
 #endif
 
@@ -1858,18 +1858,18 @@ static Model sized_model(const Config *config, size_t vocab_size)
 }
 
 // The model, its tokenizer and what else is stored, from an open file.
-static bool read_model(int file, Header *header, size_t longest, Work *work, Checkpoint *checkpoint)
+static bool read_model(int file, Header *header, size_t longest, Run *run, Checkpoint *checkpoint)
 {
     const Options *o = &checkpoint->options;
-    Model *model = &work->model;
+    Model *model = &run->model;
     uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &work->tokenizer)) return false;
+    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &run->tokenizer)) return false;
     // Memory is taken only for a model whose numbers the file could hold.
-    *model = sized_model(&o->config, work->tokenizer.vocab_size);
+    *model = sized_model(&o->config, run->tokenizer.vocab_size);
     if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
-    if (!new_model(model, longest, work->resumed ? o->config.batch : 1, ATOMIC)) return false;
+    if (!new_model(model, longest, run->resumed ? o->config.batch : 1, FUSED_TAPE)) return false;
     model->steps_done = o->step;
 
     double numbers[N_RANDOM] = {0};
@@ -1908,7 +1908,7 @@ static bool load_model(Job *job, const char *path, size_t longest)
     Header header = {.path = path};
     int file = open_file(path, O_RDONLY);
     if (file < 0) return fail_errno(path);
-    bool ok = read_model(file, &header, longest, &job->work, &job->checkpoint);
+    bool ok = read_model(file, &header, longest, &job->run, &job->checkpoint);
     free_header(&header);
     close(file);
     return ok;
@@ -2013,9 +2013,9 @@ static bool find_target(Target *target, const char *name)
 
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
 // Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
-static char *new_header(const char *name, Options o, uint64_t step, const Work *work, uint64_t hash, size_t *length)
+static char *new_header(const char *name, Options o, uint64_t step, const Run *run, uint64_t hash, size_t *length)
 {
-    const Model *model = &work->model;
+    const Model *model = &run->model;
     char *header = NULL, pair[STORED_ROOM];
     FILE *out = open_memstream(&header, length);
     if (!out) {
@@ -2026,8 +2026,8 @@ static char *new_header(const char *name, Options o, uint64_t step, const Work *
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (size_t i = 0; i < N_OPTIONS; i++) fputs(stored_text(&options[i], &o, pair), out);
     fprintf(out, ",\"vocab\":\"");
-    for (size_t i = 0; i < work->tokenizer.BOS; i++) {
-        uint32_t code = work->tokenizer.uchars[i];
+    for (size_t i = 0; i < run->tokenizer.BOS; i++) {
+        uint32_t code = run->tokenizer.uchars[i];
         char bytes[4];
         if (code < 0x20) {
             fprintf(out, "\\u%04x", (unsigned)code);
@@ -2059,11 +2059,11 @@ static char *new_header(const char *name, Options o, uint64_t step, const Work *
 }
 
 // Whether the model can be saved, as far as that can be known before the first step.
-static bool can_save(Target *target, const Options *o, const Work *work)
+static bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;
     char *header = NULL;
-    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, work, 0, &length));
+    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, run, 0, &length));
     free(header);
     return ok;
 }
@@ -2091,13 +2091,13 @@ static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t has
 }
 
 // Writes the model, and what a resume needs. If the finished file cannot take its final name, it stays where it is.
-static bool save_model(Target *target, const Options *o, const Work *work)
+static bool save_model(Target *target, const Options *o, const Run *run)
 {
     static Output out;
-    const Model *model = &work->model;
+    const Model *model = &run->model;
     unsigned char bytes[8];
     double numbers[N_RANDOM];
-    pack_random(work->rng, numbers);
+    pack_random(run->rng, numbers);
     const struct { const double *a; size_t n; } parts[] = {
         {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
         {numbers, N_RANDOM},
@@ -2110,7 +2110,7 @@ static bool save_model(Target *target, const Options *o, const Work *work)
         hash = put_numbers(NULL, parts[p].a, parts[p].n, hash);
     }
     size_t length = 0;
-    char *header = new_header(target->name, *o, model->steps_done, work, hash, &length);
+    char *header = new_header(target->name, *o, model->steps_done, run, hash, &length);
     if (!header) return false;
     if (target->reserve >= 0) close(target->reserve);
     target->reserve = -1;
@@ -2423,7 +2423,7 @@ static void look_at_clock(Progress *progress, uint64_t done)
 static bool save_run(Job *job)
 {
     if (job->progress.log) flush(job->progress.log);
-    return !job->o.save || save_model(&job->progress.target, &job->o, &job->work);
+    return !job->o.save || save_model(&job->progress.target, &job->o, &job->run);
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
@@ -2438,17 +2438,17 @@ static bool stopped(const Job *job)
     return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
                    "%s%s%s%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s",
                    !failed ? "" : failed == log ? o->log : "standard output", failed ? ": " : "",
-                   failed ? strerror(failed->error) : "", failed ? "; " : "", job->work.model.steps_done,
+                   failed ? strerror(failed->error) : "", failed ? "; " : "", job->run.model.steps_done,
                    o->config.steps, o->save ? "saved in " : "not saved, as --save was not given",
                    o->save ? o->save : "");
 }
 
-static bool after_step(Work *work, uint64_t step, double loss)
+static bool after_step(Run *run, uint64_t step, double loss)
 {
-    Job *job = work->job;
+    Job *job = run->job;
     Progress *progress = &job->progress;
     Output *log = progress->log;
-    uint64_t done = step + 1, save_every = job->o.save_every, steps = work->config->steps;
+    uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
     if (!isfinite(loss)) {
         return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
                     isnan(loss) ? "not a number" : "infinite");
@@ -2458,7 +2458,7 @@ static bool after_step(Work *work, uint64_t step, double loss)
             job->o.recipe == RECIPE_LESSON ? '\n' : '\r');
     }
     if (log == &standard_output && step == progress->first) say(LOG_HEADING);
-    if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(work->config, step));
+    if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(run->config, step));
     if (progress->bar) add_to_curve(progress, step, loss);
     if (progress->bar || log) look_at_clock(progress, done);
     if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && stopped(job);
@@ -2492,8 +2492,8 @@ static bool begin_run(Job *job)
     const Options *o = &job->o;
     const char *twice = two_things(o);
     Progress *progress = &job->progress;
-    set_up_progress(progress, o, job->work.model.steps_done);
-    if (!twice && ((o->save && !can_save(&progress->target, o, &job->work)) || (o->log && !open_log(progress, o)))) {
+    set_up_progress(progress, o, job->run.model.steps_done);
+    if (!twice && ((o->save && !can_save(&progress->target, o, &job->run)) || (o->log && !open_log(progress, o)))) {
         return false;
     }
     if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
@@ -2642,9 +2642,9 @@ PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...
 // What is shown for position i, and how many columns it takes. ^ is the start; what cannot be seen is made visible.
 typedef struct { char text[8]; int columns; } Label;
 
-static Label label_of(const Work *work, Screen screen, size_t i)
+static Label label_of(const Run *run, Screen screen, size_t i)
 {
-    uint32_t code = i ? work->tokenizer.uchars[work->model.tokens[i]] : '^';
+    uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
     Label label = {"", 1};
     if (is_space(code)) {
         strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
@@ -2695,11 +2695,11 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
 // are as narrow as the labels, and the percentage of the strongest comes after the row.
-static void draw_maps(const Work *work, const double *const *weights, size_t n, Screen screen)
+static void draw_maps(const Run *run, const double *const *weights, size_t n, Screen screen)
 {
-    const Model *model = &work->model;
+    const Model *model = &run->model;
     size_t n_heads = model->n_layer * model->n_head, widest = 1;
-    for (size_t i = 0; i < n; i++) widest = label_of(work, screen, i).columns > 1 ? 2 : widest;
+    for (size_t i = 0; i < n; i++) widest = label_of(run, screen, i).columns > 1 ? 2 : widest;
     size_t margin = widest + 1, cell = margin + 3 * n <= screen.width ? 3 : widest;
     size_t one = margin + cell * n + (cell < 3 ? 5 : 0), gap = 3;
     one = one < 16 ? 16 : one;                                     // room for the title
@@ -2717,13 +2717,13 @@ static void draw_maps(const Work *work, const double *const *weights, size_t n, 
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
                 size_t strongest = largest(w, row), used = margin + cell * (row ? row : n);
-                say_label(row ? label_of(work, screen, row - 1) : (Label){"", 0}, widest);
+                say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
                 for (size_t key = 0; key < (row ? row : n); key++) {
                     if (row) {
                         say_cell(screen, w[key], key == strongest, cell);
                     } else {
-                        say_label(label_of(work, screen, key), cell);
+                        say_label(label_of(run, screen, key), cell);
                     }
                 }
                 if (row && cell < 3) {
@@ -2921,16 +2921,16 @@ static void say_losses(const Page *page)
 }
 
 // The model as JSON: what its file says of it, the names and shapes of its matrices, their numbers, Adam's memory.
-static void say_model(const Options *o, const Work *work, const Checkpoint *checkpoint)
+static void say_model(const Options *o, const Run *run, const Checkpoint *checkpoint)
 {
-    const Model *model = &work->model;
+    const Model *model = &run->model;
     const char *slash = strrchr(o->arguments[0], '/');
     char pair[STORED_ROOM];
     say("{\"version\":\"%s\"", VERSION);
     say_string("file", slash ? slash + 1 : o->arguments[0]);
     if (o->n_arguments == 2) say_string("word", o->arguments[1]);
     say(",\n\"missing\":\"%s\",\n\"metadata\":{\"vocab\":\"", checkpoint->missing);
-    for (size_t i = 0; i < work->tokenizer.BOS; i++) say_character(work->tokenizer.uchars[i]);
+    for (size_t i = 0; i < run->tokenizer.BOS; i++) say_character(run->tokenizer.uchars[i]);
     say("\"");
     for (size_t i = 0; i < N_OPTIONS; i++) say("%s", stored_text(&options[i], &checkpoint->options, pair));
     say("},\n\"state_dict\":[");
@@ -2950,12 +2950,12 @@ static void say_model(const Options *o, const Work *work, const Checkpoint *chec
 
 static void free_job(Job *job)
 {
-    Work *work = &job->work;
-    free(work->prompt.tokens);
-    free(work->docs.docs);
-    free(work->docs.text);
-    free_tokenizer(&work->tokenizer);
-    free_model(&work->model);
+    Run *run = &job->run;
+    free(run->prompt.tokens);
+    free(run->docs.list);
+    free(run->docs.text);
+    free_tokenizer(&run->tokenizer);
+    free_model(&run->model);
     free(job->known);
     free(job->weights);
     free(job->stats);
@@ -2966,17 +2966,17 @@ static void free_job(Job *job)
 }
 
 // The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
-static bool read_prompt(Work *work, const char *what, const char *text)
+static bool read_prompt(Run *run, const char *what, const char *text)
 {
-    Document *prompt = &work->prompt;
-    size_t n = text ? strlen(text) : 0, used = 0, block_size = work->model.block_size;
+    Document *prompt = &run->prompt;
+    size_t n = text ? strlen(text) : 0, used = 0, block_size = run->model.block_size;
     *prompt = (Document){.tokens = malloc((n + 1) * sizeof *prompt->tokens)};
     if (!prompt->tokens) return no_memory();
     for (size_t i = 0; i < n; i += used) {
         int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
         if (code < 0) return usage("%s: not valid UTF-8", what);
         prompt->tokens[prompt->length] = (uint32_t)code;
-        if (encode(&work->tokenizer, prompt->tokens + prompt->length, 1) == 0) {
+        if (encode(&run->tokenizer, prompt->tokens + prompt->length, 1) == 0) {
             return usage("%s %s: the model does not know the character %.*s", what, text, (int)used, text + i);
         }
         prompt->length++;
@@ -2994,11 +2994,11 @@ static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const u
 }
 
 // A number that documents which differ do not share.
-static uint64_t fingerprint(const Documents *all)
+static uint64_t fingerprint(const Documents *docs)
 {
     uint64_t hash = FNV_START;
-    for (size_t i = 0; i < all->n; i++) {
-        hash = hash_text(hash, all->docs[i].tokens, all->docs[i].length, NULL);
+    for (size_t i = 0; i < docs->n; i++) {
+        hash = hash_text(hash, docs->list[i].tokens, docs->list[i].length, NULL);
     }
     return hash;
 }
@@ -3025,7 +3025,7 @@ static bool know_documents(Job *job, size_t n, double more, const uint32_t *ucha
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) {
-        const Document *doc = &job->work.docs.docs[i];
+        const Document *doc = &job->run.docs.list[i];
         is_known(job, doc->tokens, doc->length, uchars, true);
     }
     return job->known || no_memory();
@@ -3055,91 +3055,91 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
 /* What the story asks for: from the command line, and from the files that it names. */
 
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
-static bool read_checkpoint(Work *work)
+static bool read_checkpoint(Run *run)
 {
-    Job *job = work->job;
+    Job *job = run->job;
     Options *o = &job->o;
-    uint64_t hash = o->save || o->resume ? fingerprint(&work->docs) : 0;
-    work->resumed = o->resume;
+    uint64_t hash = o->save || o->resume ? fingerprint(&run->docs) : 0;
+    run->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
-        return new_tokenizer(&work->tokenizer);
+        return new_tokenizer(&run->tokenizer);
     }
-    return load_model(job, o->resume, work->docs.longest) && resume_options(o, &job->checkpoint) &&
+    return load_model(job, o->resume, run->docs.longest) && resume_options(o, &job->checkpoint) &&
            (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
 
 // The first n documents become tokens.
-static bool encode_documents(Work *work, size_t n)
+static bool encode_documents(Run *run, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        Document *doc = &work->docs.docs[i];
-        size_t done = encode(&work->tokenizer, doc->tokens, doc->length);
+        Document *doc = &run->docs.list[i];
+        size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
         if (done < doc->length) {
             char bytes[4];
             uint32_t unknown = doc->tokens[done];
             int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&work->job->o),
+            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&run->job->o),
                         doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
         }
     }
     return true;
 }
 
-static bool new_parameters(Work *work)
+static bool new_parameters(Run *run)
 {
-    work->model = sized_model(work->config, work->tokenizer.vocab_size);
-    return new_model(&work->model, work->docs.longest, work->config->batch, ATOMIC);
+    run->model = sized_model(run->config, run->tokenizer.vocab_size);
+    return new_model(&run->model, run->docs.longest, run->config->batch, FUSED_TAPE);
 }
 
 // What people may want to know of the first n documents, once nothing is wrong any more.
-static void note_documents(const Work *work, size_t n)
+static void note_documents(const Run *run, size_t n)
 {
-    const Options *o = &work->job->o;
+    const Options *o = &run->job->o;
     size_t n_cut = 0, longest = 0;
     if (o->quiet) return;
     for (size_t i = 0; i < n; i++) {
-        size_t length = work->docs.docs[i].length;
-        n_cut += length >= work->model.block_size;
+        size_t length = run->docs.list[i].length;
+        n_cut += length >= run->model.block_size;
         longest = length > longest ? length : longest;
     }
-    if (work->tokenizer.uchars[work->docs.text[0]] == 0xfeff) {
+    if (run->tokenizer.uchars[run->docs.text[0]] == 0xfeff) {
         note("%s: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off",
              data_name(o));
     }
     if (n_cut) {
         note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with --block-size %zu",
-             data_name(o), n_cut, n, work->model.block_size, longest + 1);
+             data_name(o), n_cut, n, run->model.block_size, longest + 1);
     }
 }
 
-static bool begin_training(Work *work)
+static bool begin_training(Run *run)
 {
-    Job *job = work->job;
-    uint64_t holdout = work->config->holdout;
-    size_t n = work->docs.n;
+    Job *job = run->job;
+    uint64_t holdout = run->config->holdout;
+    size_t n = run->docs.n;
     if (holdout >= n) {
         return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents", holdout, n);
     }
-    if (work->resumed) job->rng = job->checkpoint.random;
-    watch(&work->model, &work->tokenizer);
+    if (run->resumed) job->rng = job->checkpoint.random;
+    watch(&run->model, &run->tokenizer);
     job->numbered = true;
-    if (!read_prompt(work, "--prompt", job->o.prompt) || !begin_run(job)) return false;
-    note_documents(work, n);
-    return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, work->tokenizer.uchars);
+    if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_run(job)) return false;
+    note_documents(run, n);
+    return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
 
-static bool end_training(Work *work, bool ok)
+static bool end_training(Run *run, bool ok)
 {
-    ok = ok && (all_finite(work->model.params, work->model.num_params) || fail("a parameter is no longer finite"));
-    const Options *o = &work->job->o;
+    ok = ok && (all_finite(run->model.params, run->model.num_params) || fail("a parameter is no longer finite"));
+    const Options *o = &run->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
-    size_t holdout = (size_t)work->config->holdout, n_tokens;
-    if (!end_run(work->job, ok)) return false;
+    size_t holdout = (size_t)run->config->holdout, n_tokens;
+    if (!end_run(run->job, ok)) return false;
     if (holdout) {
-        double loss = mean_loss(&work->model, work->docs.docs + work->docs.n - holdout, holdout, &n_tokens, NULL);
+        double loss = mean_loss(&run->model, run->docs.list + run->docs.n - holdout, holdout, &n_tokens, NULL);
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
-        say("%sheld out: %zu docs, loss %.4f\n", work->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
+        say("%sheld out: %zu docs, loss %.4f\n", run->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
     }
     if (!o->quiet || o->config.samples) {
         say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
@@ -3149,19 +3149,19 @@ static bool end_training(Work *work, bool ok)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
-static bool finite_scores(Work *work, const double *scores)
+static bool finite_scores(Run *run, const double *scores)
 {
-    return all_finite(scores, work->model.vocab_size) ||
-           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", work->job->n_samples + 1);
+    return all_finite(scores, run->model.vocab_size) ||
+           fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", run->job->n_samples + 1);
 }
 
 // With --new a sample that is known is not printed, and one more is drawn in its place.
-static bool after_sample(Work *work, uint64_t i, size_t length)
+static bool after_sample(Run *run, uint64_t i, size_t length)
 {
-    Job *job = work->job;
+    Job *job = run->job;
     job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
-    known = known || (job->known && is_known(job, work->model.tokens, length, work->tokenizer.uchars, job->o.new));
+    known = known || (job->known && is_known(job, run->model.tokens, length, run->tokenizer.uchars, job->o.new));
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
@@ -3173,7 +3173,7 @@ static bool after_sample(Work *work, uint64_t i, size_t length)
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
     for (size_t k = 0; k < length; k++) {
         char bytes[4];
-        uint32_t code = work->tokenizer.uchars[work->model.tokens[k]];
+        uint32_t code = run->tokenizer.uchars[run->model.tokens[k]];
         bool hidden = standard_output.by_line && is_control(code);         // people are reading
         say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
     }
@@ -3186,7 +3186,7 @@ static bool after_sample(Work *work, uint64_t i, size_t length)
 // The whole main job.
 static bool run_train(Job *job)
 {
-    if (!microgpt(&job->work)) return false;
+    if (!microgpt(&job->run)) return false;
     if (job->progress.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
@@ -3200,36 +3200,36 @@ static bool run_sample(Job *job)
 {
     const Checkpoint *checkpoint = &job->checkpoint;
     uint64_t seed = job->o.config.seed;
-    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->work, "--prompt", job->o.prompt)) return false;
-    if (job->o.new && (!read_documents(&job->work) ||
-                       !know_documents(job, job->work.docs.n, (double)job->o.config.samples, NULL))) {
+    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->run, "--prompt", job->o.prompt)) return false;
+    if (job->o.new && (!read_documents(&job->run) ||
+                       !know_documents(job, job->run.docs.n, (double)job->o.config.samples, NULL))) {
         return false;
     }
     random_seed(&job->rng, seed);
     bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return infer(&job->work);
+    return infer(&job->run);
 }
 
 // The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
 static bool load_with_documents(Job *job, size_t max, size_t *n)
 {
-    Work *work = &job->work;
-    if (!read_documents(work) || !load_model(job, job->o.arguments[0], work->docs.longest)) return false;
+    Run *run = &job->run;
+    if (!read_documents(run) || !load_model(job, job->o.arguments[0], run->docs.longest)) return false;
     uint64_t docs = job->o.docs ? job->o.docs : max;
-    *n = docs < work->docs.n ? (size_t)docs : work->docs.n;
-    if (!encode_documents(work, *n)) return false;
-    note_documents(work, *n);
+    *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
+    if (!encode_documents(run, *n)) return false;
+    note_documents(run, *n);
     return true;
 }
 
 // How surprised a saved model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Work *work = &job->work;
+    Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&work->model, work->docs.docs, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
@@ -3242,11 +3242,11 @@ static bool run_eval(Job *job)
 static bool show_word(Job *job)
 {
     const char *text = job->o.arguments[1];
-    Work *work = &job->work;
-    Model *model = &work->model;
-    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(work, "the word", text)) return false;
-    model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    size_t n = take_document(model, &work->prompt);
+    Run *run = &job->run;
+    Model *model = &run->model;
+    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(run, "the word", text)) return false;
+    model->tape.fused = true;                           // heads are read off whole lines, in every build
+    size_t n = take_document(model, &run->prompt);
     document_loss(model, n);
     tape_compute(&model->tape);
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
@@ -3258,7 +3258,7 @@ static bool show_word(Job *job)
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
     } else {
-        draw_maps(work, job->weights, n, screen_of_output());
+        draw_maps(run, job->weights, n, screen_of_output());
     }
     return true;
 }
@@ -3266,20 +3266,20 @@ static bool show_word(Job *job)
 // `heads MODEL`: what every head does over a file of documents.
 static bool show_heads(Job *job)
 {
-    Work *work = &job->work;
-    Model *model = &work->model;
+    Run *run = &job->run;
+    Model *model = &run->model;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
     if (!stats || !job->backup) return no_memory();
-    model->tape.atomic = false;                          // heads are read off whole lines, in every build
-    double loss = mean_loss(model, work->docs.docs, n_docs, &n_tokens, stats);
+    model->tape.fused = true;                           // heads are read off whole lines, in every build
+    double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats);
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        stats[h].loss = loss_without(model, work->docs.docs, n_docs, layer, head, job->backup);
+        stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head, job->backup);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
@@ -3312,23 +3312,23 @@ static bool run_heads(Job *job)
 static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];
-    Work *work = &job->work;
+    Run *run = &job->run;
     Page *page = &job->page;
     if (isatty(STDOUT_FILENO)) {
         return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > page.html", path);
     }
     if (!load_model(job, path, 0)) return false;
-    if (work->model.num_params > PAGE_PARAMS) {
-        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, work->model.num_params,
+    if (run->model.num_params > PAGE_PARAMS) {
+        return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, run->model.num_params,
                     PAGE_PARAMS);
     }
-    if (!read_prompt(work, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
+    if (!read_prompt(run, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
         (job->o.log && !read_losses(page, job->o.log))) {
         return false;
     }
     size_t end = page->place + sizeof page_mark - 1;
     put_bytes(&standard_output, page->text, page->place);
-    say_model(&job->o, work, &job->checkpoint);
+    say_model(&job->o, run, &job->checkpoint);
     if (page->n_losses) say_losses(page);
     say("}");
     put_bytes(&standard_output, page->text + end, page->n - end);
@@ -3509,7 +3509,7 @@ int main(int argc, char **argv)
     Options *o = &job.o;
     bool ok = parse_command_line(o, argc, argv);
     job.argv0 = argv[0];
-    job.work = (Work){.config = &o->config, .rng = &job.rng, .job = &job};
+    job.run = (Run){.config = &o->config, .rng = &job.rng, .job = &job};
     if (ok && o->help) {
         print_help(o->command);
     } else if (ok && o->version) {

@@ -133,7 +133,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
     job.o = recipes[RECIPE_MICROGPT];
     Config *config = &job.o.config;
     Random random;
-    Work work = {.config = config, .rng = &random, .job = &job};
+    Run work = {.config = config, .rng = &random, .job = &job};
     Documents *all = &work.docs;
     Model *model = &work.model;
     int file = open_file(names, O_RDONLY);
@@ -176,7 +176,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
     double work_expected = token_work(model, (size_t)expected / 2) * expected * (double)config->batch;
     uint64_t steps = 1 + (uint64_t)(1e9 / work_expected);
     for (uint64_t i = config->batch; i < (steps + 1) * config->batch; i++) {
-        size_t n = take_document(model, &all->docs[i % all->n]);
+        size_t n = take_document(model, &all->list[i % all->n]);
         for (size_t pos_id = 0; pos_id < n; pos_id++) {
             products += token_work(model, pos_id);
         }
@@ -206,7 +206,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
     result->names_a_second = n_names / (now() - start);
     free_model(model);
     free_tokenizer(&work.tokenizer);
-    free(all->docs);
+    free(all->list);
     free(all->text);
     return true;
 }

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     static Job job;
     Tokenizer tokenizer = {0};
     Random rng;
-    Work work = {.job = &job};
+    Run work = {.job = &job};
     Options o = recipes[RECIPE_MICROGPT];
     if (argc != 5) {
         return 2;
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     init_parameters(&model, &rng, &o.config);
 
     Tape *tape = &model.tape;
-    size_t n = take_document(&model, &all.docs[0]), k = 3 * model.n_embd + 5;
+    size_t n = take_document(&model, &all.list[0]), k = 3 * model.n_embd + 5;
     for (size_t i = 0; i < n; i++) {
         printf("token %u\n", model.tokens[i]);
     }
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
     adam(&model, learning_rate(&o.config, 0), o.config.beta1, o.config.beta2);
     printf("param_after %.17g\nm %.17g\nv %.17g\n", *p, model.m[at], model.v[at]);
-    free(all.docs);
+    free(all.list);
     free(all.text);
     free_tokenizer(&tokenizer);
     free_model(&model);

@@ -360,7 +360,7 @@ static bool survey(void)
     }
     Model *model = watched.model;
     Tape *tape = &model->tape;
-    if (!tape->atomic) {
+    if (tape->fused) {
         print("This command works with whole vectors: see the views in training and in sampling.\n");
         return false;
     }

@@ -97,7 +97,7 @@ static void test_copy(void)
 {
     for (int atomic = 0; atomic < 2; atomic++) {
         start();
-        t.atomic = atomic;
+        t.fused = !atomic;
         double *row = ag_vector(&t, 7), *a = ag_vector(&t, 3), *weigh = ag_vector(&t, 7);
         for (int i = 0; i < 7; i++) {
             row[i] = 70 + i, weigh[i] = i + 1;
@@ -112,7 +112,7 @@ static void test_copy(void)
         backward(&t, dot_of(&t, row, weigh, 7));
         check_all_near("copy: gradient, of a value that was copied twice too", (double[]){2, 3 + 6, 4}, grad(&t, a), 3, 0);
         check_all_near("copy: gradient of the row", weigh, grad(&t, row), 7, 0);
-        t.atomic = false;
+        t.fused = true;
     }
     start();
 }
@@ -547,7 +547,7 @@ static void plain_backward(double *result)
 static size_t run_one(Build *build, const Sizes *s, enum Way way, double *values, double *gradients)
 {
     tape_drop(&t);
-    t.atomic = way == ATOMS;
+    t.fused = way != ATOMS;
     placed.larger = NULL;
     for (size_t i = 0; i < N_INPUTS; i++) {
         buffer[i] = NAN;
@@ -579,7 +579,7 @@ static size_t run_one(Build *build, const Sizes *s, enum Way way, double *values
     for (size_t i = 0; i < N_INPUTS; i++) {
         gradients[i] = isnan(buffer[i]) && grad(&t, buffer)[i] != 0.5 ? NAN : grad(&t, buffer)[i];
     }
-    t.atomic = false;
+    t.fused = true;
     return n_out;
 }
 
@@ -755,7 +755,7 @@ static bool has_room(size_t n_values, size_t n_lines, size_t n_lanes, bool atomi
         if (!tape_init(&tape, n_values, n_lines, n_lanes)) {
             _exit(2);
         }
-        tape.atomic = atomic;
+        tape.fused = !atomic;
         double *p = ag_vector(&tape, n * n + n);
         for (size_t i = 0; i < n * n + n; i++) {
             p[i] = 0.25;
@@ -785,7 +785,7 @@ static void test_counting(void)
                 check(false, "a tape that counts: expected memory for it, saw none");
                 return;
             }
-            counter.atomic = atomic;
+            counter.fused = !atomic;
             double *p = ag_vector(&counter, n * n + n);
             tape_mark(&counter);
             all_operations(&counter, p, n);
@@ -825,7 +825,7 @@ static void test_passes(void)
     bool ok = true;
     for (int way = 0; way < 2; way++) {
         ok = tape_init(&both[way], 20000, 20000, 100) && ok;
-        both[way].atomic = way;
+        both[way].fused = !way;
         p[way] = ag_vector(&both[way], 25 + 5);
         w[way] = (Matrix){.rows = 5, .cols = 5, .data = p[way]};
         tape_mark(&both[way]);

@@ -77,7 +77,7 @@ static void test_operation(int k, double beside, bool atomic)
             w.data[i] = any_number();
         }
         tape_mark(&t);
-        t.atomic = atomic;
+        t.fused = !atomic;
         double *a = slice(&t, n, beside), *b = slice(&t, n, beside);
         size_t results = 0;
         double *out = operate(&t, k, a, b, &w, n, &results);

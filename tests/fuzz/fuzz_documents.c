@@ -8,7 +8,7 @@ static void check_documents(const Documents *all, size_t size)
     size_t longest = 0, total = 0;
     PROMISE(all->n > 0 && all->n <= size);
     for (size_t i = 0; i < all->n; i++) {
-        Document doc = all->docs[i];
+        Document doc = all->list[i];
         PROMISE(doc.length > 0);
         PROMISE(doc.tokens >= all->text && (size_t)(doc.tokens - all->text) + doc.length <= size);
         PROMISE(!is_space(doc.tokens[0]) && !is_space(doc.tokens[doc.length - 1]));
@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(codes);
         size_t n = 0;
         for (size_t i = 0; i < all.n; i++) {
-            memcpy(codes + n, all.docs[i].tokens, all.docs[i].length * sizeof *codes);
-            n += all.docs[i].length;
+            memcpy(codes + n, all.list[i].tokens, all.list[i].length * sizeof *codes);
+            n += all.list[i].length;
         }
         PROMISE(n == all.n_text);
         if (new_tokenizer(&tokenizer)) {
@@ -51,16 +51,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             }
             n = 0;
             for (size_t i = 0; i < all.n; i++) {
-                for (size_t k = 0; k < all.docs[i].length; k++, n++) {
-                    PROMISE(all.docs[i].tokens[k] < tokenizer.BOS);
-                    PROMISE(tokenizer.uchars[all.docs[i].tokens[k]] == codes[n]);
+                for (size_t k = 0; k < all.list[i].length; k++, n++) {
+                    PROMISE(all.list[i].tokens[k] < tokenizer.BOS);
+                    PROMISE(tokenizer.uchars[all.list[i].tokens[k]] == codes[n]);
                 }
             }
         }
         free(codes);
     }
     free_tokenizer(&tokenizer);
-    free(all.docs);
+    free(all.list);
     free(all.text);
     return 0;
 }

@@ -3,7 +3,7 @@
  */
 #include "fuzz.h"
 
-static void check_model(Work *work, const Checkpoint *checkpoint)
+static void check_model(Run *work, const Checkpoint *checkpoint)
 {
     Model *model = &work->model;
     const Tokenizer *tokenizer = &work->tokenizer;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(write(file, data, size) == (ssize_t)size && lseek(file, 0, SEEK_SET) == 0);
 
     Header header = {.path = "input"};
-    Work work = {0};
+    Run work = {0};
     Checkpoint checkpoint = {0};
     bool ok = read_model(file, &header, 1, &work, &checkpoint);
     check_failure(ok);

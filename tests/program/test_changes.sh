@@ -78,7 +78,7 @@ other another_loss
 works another_loss
 
 # Atom by atom, as in the build for the debugger: far more lines, and as many as were counted.
-changed more_atoms "s|^enum { ATOMIC = false };|enum { ATOMIC = true };|
+changed more_atoms "s|^enum { FUSED_TAPE = true };|enum { FUSED_TAPE = false };|
 s|^$fc2|\1 $squeeze x = linear(tape, ag_relu(tape, x, n_embd), layer->attn_wo);|"
 other more_atoms
 works more_atoms

@@ -26,7 +26,7 @@ static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
     *run = (Trial){.o = o};
     random_seed(&run->random, o.config.seed);
     static Job job = {.argv0 = ""};
-    Work work = {.job = &job};
+    Run work = {.job = &job};
     job.o = o;
     if (!read_documents(&work)) {
         check(false, "the shipped names: expected to read them, saw: %s", failure.text);
@@ -39,7 +39,7 @@ static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
         find_characters(&run->tokenizer, &run->all);
         run->model = sized_model(&o.config, run->tokenizer.vocab_size);
         ok = encode(&run->tokenizer, run->all.text, run->all.n_text) == run->all.n_text &&
-             new_model(&run->model, run->all.longest, batch, atomic);
+             new_model(&run->model, run->all.longest, batch, !atomic);
     }
     if (!ok) {
         check(false, "a model: expected memory for it, saw: %s", failure.text);
@@ -52,7 +52,7 @@ static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
 static void end_trial(Trial *run)
 {
     free_tokenizer(&run->tokenizer);
-    free(run->all.docs);
+    free(run->all.list);
     free(run->all.text);
     free_model(&run->model);
 }
@@ -62,7 +62,7 @@ static double forward_backward(Trial *run, uint64_t step)
 {
     Model *model = &run->model;
     tape_drop(&model->tape);
-    size_t n = take_document(model, &run->all.docs[step % run->all.n]);
+    size_t n = take_document(model, &run->all.list[step % run->all.n]);
     double *loss = document_loss(model, n);
     backward(&model->tape, loss);
     return *loss;
@@ -154,7 +154,7 @@ static bool small_model(Trial *run, size_t n_layer, size_t n_embd, size_t n_head
                            .block_size = block_size, .vocab_size = vocab_size, .activation = activation},
                  .tokenizer = {.BOS = vocab_size - 1, .vocab_size = vocab_size}};
     random_seed(&run->random, 11);
-    if (!new_model(&run->model, longest, batch, atomic)) {
+    if (!new_model(&run->model, longest, batch, !atomic)) {
         check(false, "a small model: expected memory for it, saw: %s", failure.text);
         return false;
     }
@@ -270,10 +270,10 @@ static double fits(size_t n_layer, size_t n_embd, size_t n_head, size_t block_si
         tokens[i] = (uint32_t)random_below(&run.random, vocab_size - 1);
     }
     Config config = {.steps = 10, .batch = batch, .beta1 = 0.9, .beta2 = 0.9, .temperature = 1e3};
-    *loss = train_step(&run.model, &(Documents){.docs = docs, .n = 1}, &config, 0);
+    *loss = train_step(&run.model, &(Documents){.list = docs, .n = 1}, &config, 0);
     double used = (double)tape->n_values / (double)tape->max_values;
     static Job job;
-    Work work = {.config = &config, .model = run.model, .rng = &run.random, .job = &job};
+    Run work = {.config = &config, .model = run.model, .rng = &run.random, .job = &job};
     tape_drop(&work.model.tape);
     new_cache(&work.model, block_size);
     tape_mark(&work.model.tape);
@@ -349,13 +349,13 @@ static void test_wide(size_t n_layer, size_t n_embd, size_t n_head, size_t block
         for (size_t i = 0; i < runs[atomic].model.num_params; i++) {
             runs[atomic].model.params[i] *= 0.2;           // as training starts: 0.08
         }
-        docs[atomic] = (Documents){.docs = calloc(DOCS, sizeof(Document)), .n = DOCS};
-        for (size_t i = 0; docs[atomic].docs && i < DOCS; i++) {
+        docs[atomic] = (Documents){.list = calloc(DOCS, sizeof(Document)), .n = DOCS};
+        for (size_t i = 0; docs[atomic].list && i < DOCS; i++) {
             uint32_t *tokens = calloc(block_size, sizeof *tokens);
             for (size_t k = 0; tokens && k < block_size; k++) {
                 tokens[k] = (uint32_t)random_below(&runs[atomic].random, VOCAB - 1);
             }
-            docs[atomic].docs[i] = (Document){tokens, block_size, i + 1};
+            docs[atomic].list[i] = (Document){tokens, block_size, i + 1};
         }
     }
     Config config = recipes[RECIPE_MICROGPT].config;
@@ -381,10 +381,10 @@ static void test_wide(size_t n_layer, size_t n_embd, size_t n_head, size_t block
           "at most 1e-9 apart, saw %.0e and %.0e", n_layer, n_embd, n_head, block_size, (int)batch, atoms->tape.n_lines,
           whole->tape.n_lines, losses, gradients);
     for (int atomic = 0; atomic < 2; atomic++) {
-        for (size_t i = 0; docs[atomic].docs && i < DOCS; i++) {
-            free(docs[atomic].docs[i].tokens);
+        for (size_t i = 0; docs[atomic].list && i < DOCS; i++) {
+            free(docs[atomic].list[i].tokens);
         }
-        free(docs[atomic].docs);
+        free(docs[atomic].list);
         end_trial(&runs[atomic]);
     }
 }
@@ -405,7 +405,7 @@ static void test_batch(uint64_t batch, bool atomic)
     for (uint64_t i = 0; expected && i < batch; i++) {
         memset(g, 0, model->num_params * sizeof *g);
         loss += forward_backward(&run, 2 * batch + i) / (double)batch;
-        lengths += run.all.docs[2 * batch + i].length != run.all.docs[2 * batch].length;
+        lengths += run.all.list[2 * batch + i].length != run.all.list[2 * batch].length;
         for (size_t k = 0; k < model->num_params; k++) {
             expected[k] += g[k] / (double)batch;
         }
@@ -426,7 +426,7 @@ static void test_batch(uint64_t batch, bool atomic)
 #ifdef __OPTIMIZE__
     size_t lanes = 0;
     for (uint64_t i = 0; i < batch; i++) {
-        size_t n = run.all.docs[2 * batch + i].length + 1;
+        size_t n = run.all.list[2 * batch + i].length + 1;
         lanes += n < model->block_size ? n : model->block_size;
     }
     check_size("its positions that were taken together", atomic ? 0 : lanes, model->tape.n_lanes);
@@ -444,7 +444,7 @@ static void test_holdout(void)
         if (!start_run(&runs[i], RECIPE_MICROGPT, 7, false)) {
             return;
         }
-        Documents few = {.docs = runs[i].all.docs, .n = i ? 3 : 100};
+        Documents few = {.list = runs[i].all.list, .n = i ? 3 : 100};
         Config config = runs[i].o.config;
         config.holdout = i ? 0 : 97;
         for (uint64_t step = 0; step < 5; step++) {

@@ -18,7 +18,7 @@ static void check_row(const char *seed, const char *row, char *figures)
     Random random;
     random_seed(&random, strtoull(seed + (*seed == '-'), NULL, 10));      // Python takes the seed without its sign
     Document docs[MOST];
-    Documents all = {.docs = docs, .n = n};
+    Documents all = {.list = docs, .n = n};
     for (size_t i = 0; i < n; i++) {
         docs[i] = (Document){NULL, i, 0};
     }

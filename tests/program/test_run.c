@@ -92,7 +92,7 @@ static void test_folder(void)
 static Options o;
 static uint32_t letters[] = {'a', 'b'};
 static Random random_numbers;
-static Work work = {.tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3}, .rng = &random_numbers};
+static Run work = {.tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3}, .rng = &random_numbers};
 static Model *const model = &work.model;
 static Progress progress;
 

@@ -31,7 +31,7 @@ int main(void)
     }
     check_size("in the order of code points", tokenizer.BOS, in_order);
     free_tokenizer(&tokenizer);
-    free(all.docs);
+    free(all.list);
     free(all.text);
     free(text);
     return finish();
