@@ -17,13 +17,13 @@
 
 // The names that the algorithm uses from further down.
 typedef struct Random Random;   // Python's random numbers
-typedef struct Run Run;       // all that a run works with
-static void say(const char *format, ...);             // printf
+typedef struct Run Run;         // all that a run works with
+static void say(const char *format, ...);   // as printf, to standard output
 static bool finite_scores(Run *run, const double *scores);
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
-static size_t random_choice(Random *rng, const double *p, size_t n);
+static size_t random_choice(Random *rng, const double *weights, size_t n);
 static size_t largest(const double *p, size_t n);
 static bool read_documents(Run *run);
 static bool read_checkpoint(Run *run);
@@ -40,9 +40,9 @@ typedef struct {
     uint64_t seed;                  // where the random numbers start
     uint64_t n_layer, n_embd, n_head, block_size;
     int activation, schedule;
-    double init_std;                // spread of the parameters at the start
+    double init_std;                // how far initial parameters spread
     bool zero_outputs;              // attn_wo, mlp_fc2 start at zero
-    uint64_t steps, batch, holdout; // batch: documents a step
+    uint64_t steps, batch, holdout; // batch: documents per step
     double lr, beta1, beta2;        // Adam's rates
     uint64_t samples;
     double temperature;
@@ -52,7 +52,7 @@ enum { RELU, RELU2 };               // as --activation lists them
 enum { LINEAR, COSINE };            // as --schedule lists them
 
 /* ------------------------------------------------------------------------
- * Documents: the text to learn from, one document a line, in random order.
+ * Documents: the text to learn from, one document per line, shuffled.
  */
 typedef struct {
     uint32_t *tokens;    // [length] its characters, once encoded its tokens
@@ -81,13 +81,15 @@ static void shuffle(Documents *docs, Random *rng)
  * Tokenizer: every character that occurs gets a number, in code-point
  * order. One more number, BOS, marks where a document begins and ends.
  */
-enum { N_CODES = 0x110000 };    // code points that there are
+enum { N_CODES = 0x110000 };    // Unicode code points
 
 typedef struct {
     uint32_t *uchars;    // [BOS] the character of each token
     uint32_t *token_of;  // [N_CODES] each character's token + 1, or 0
     size_t BOS, vocab_size;
 } Tokenizer;
+
+static bool new_tokenizer(Tokenizer *tokenizer);     // its memory
 
 // The characters that occur in the documents, each once, in order.
 static void find_characters(Tokenizer *tokenizer, const Documents *docs)
@@ -97,13 +99,15 @@ static void find_characters(Tokenizer *tokenizer, const Documents *docs)
         tokenizer->token_of[docs->text[i]] = 1;
         last = docs->text[i] > last ? docs->text[i] : last;
     }
+    size_t n = 0;
     for (uint32_t code = 0; code <= last; code++) {
         if (tokenizer->token_of[code]) {
-            tokenizer->uchars[tokenizer->BOS++] = code;
-            tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
+            tokenizer->uchars[n++] = code;
+            tokenizer->token_of[code] = (uint32_t)n;   // the token, plus 1
         }
     }
-    tokenizer->vocab_size = tokenizer->BOS + 1;
+    tokenizer->BOS = n;
+    tokenizer->vocab_size = n + 1;
 }
 
 // Characters become tokens. Returns how many: all n, unless one is unknown.
@@ -118,7 +122,7 @@ static size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
 
 /* ------------------------------------------------------------------------
  * Parameters: what the model knows, at first random numbers. Their names
- * and order are those of the state dict.
+ * and order are those of Python's state_dict.
  */
 typedef struct {
     Matrix *attn_wq, *attn_wk, *attn_wv, *attn_wo;   // [n_embd][n_embd]
@@ -144,6 +148,7 @@ typedef struct {
     Tape tape;
 } Model;
 
+// The next matrix of the state dict.
 static Matrix *matrix(Model *model, const char *prefix, const char *name,
                       size_t nout, size_t nin)
 {
@@ -175,9 +180,9 @@ static void lay_out_parameters(Model *model)
     }
 }
 
-// Random numbers with the spread init_std. In the lesson's recipe attn_wo
-// and mlp_fc2, whose outputs are added to x, start at zero: a layer then
-// adds nothing at first. They draw their random numbers all the same.
+// Normally distributed, with standard deviation init_std. In the lesson's
+// recipe attn_wo and mlp_fc2, whose outputs are added to x, start at zero:
+// a layer then adds nothing at first. Random numbers are drawn anyway.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
@@ -212,7 +217,7 @@ static double *linear(Tape *tape, double *x, Matrix *w)
     return linear_into(tape, ag_vector(tape, w->rows), x, w);
 }
 
-// softmax: scores become probabilities, positive and with the sum 1. The
+// softmax: scores become probabilities, positive, and they sum to 1. The
 // largest score is subtracted first, so that no exponential overflows.
 static double *softmax(Tape *tape, double *logits, size_t n)
 {
@@ -228,12 +233,13 @@ static double *softmax(Tape *tape, double *logits, size_t n)
 // rmsnorm: scaled so that the mean of the squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
+    double eps = 1e-5;
     if (tape->fused) {
-        return ag_rmsnorm(tape, x, 1e-5, n);    // the same as one line
+        return ag_rmsnorm(tape, x, eps, n);     // the same as one line
     }
     double *squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
     double *ms = ag_mul_const(tape, squares, 1 / (double)n, 1);
-    double *scale = ag_pow(tape, ag_add_const(tape, ms, 1e-5, 1), -0.5, 1);
+    double *scale = ag_pow(tape, ag_add_const(tape, ms, eps, 1), -0.5, 1);
     return ag_mul_scalar(tape, x, scale, n);
 }
 
@@ -247,8 +253,8 @@ static void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself. A word and a colon in a comment name the value that
-// its line makes, for the debugger.
+// The model itself. In its comments, `emb:` is the debugger's name for the
+// value made on that line; a number is a line of the lesson's Python.
 static double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
@@ -267,7 +273,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 
         // 1) Multi-head attention: this position looks back at all those
         // seen, itself included. Its key and value are row pos_id of the
-        // layer's cache, n_embd wide. The numbers are the lesson's lines.
+        // layer's cache, n_embd wide.
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
@@ -311,7 +317,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 }
 
 /* ------------------------------------------------------------------------
- * Training: one document a step, or a batch of them. The loss is how
+ * Training: one document per step, or a batch of them. The loss is how
  * surprised the model is by each next token, on average; backward finds how
  * every parameter changes it; Adam moves them all a little the other way.
  */
@@ -349,7 +355,7 @@ static double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// It falls from lr to 0, in a line or along half a cosine wave.
+// The rate falls from lr to 0, linearly or along half a cosine.
 static double learning_rate(const Config *config, uint64_t step)
 {
     double pi = 3.141592653589793, lr = config->lr;
@@ -360,7 +366,8 @@ static double learning_rate(const Config *config, uint64_t step)
 
 // Adam: each parameter moves against the running mean of its gradient,
 // divided by the root of the running mean of the gradient's square. Both
-// means start at zero, and so too small; the corrections make up for that.
+// means start at zero, so at first they are too small; the corrections make
+// up for that.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
     double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
@@ -456,7 +463,7 @@ static bool infer(Run *run)
     size_t n;
     tape_drop(&run->model.tape);
     new_cache(&run->model, run->model.block_size);
-    tape_mark(&run->model.tape);      // tape_drop() then spares the cache
+    tape_mark(&run->model.tape);     // so that tape_drop() keeps the cache
     for (uint64_t i = 0; i < run->config->samples; i++) {
         if (!sample(run, &n) || !after_sample(run, i, n)) return false;
     }
@@ -472,6 +479,7 @@ static bool microgpt(Run *run)
     random_seed(run->rng, run->config->seed);
     shuffle(&run->docs, run->rng);
     if (!run->resumed) {
+        if (!new_tokenizer(&run->tokenizer)) return false;
         find_characters(&run->tokenizer, &run->docs);
         if (!new_parameters(run)) return false;
         init_parameters(&run->model, run->rng, run->config);
@@ -523,8 +531,8 @@ static struct { int status; char text[8192]; } failure;    // room for the longe
 #define fail_as(...) (set_failure(__VA_ARGS__), false)
 #define fail(...) fail_as(FAILED, __VA_ARGS__)     // the work failed
 #define usage(...) fail_as(USAGE, __VA_ARGS__)     // the command line is wrong
-// A word beside the result. Nothing failed, but it is one line in the same way.
-#define note(...) (set_failure(DONE, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
+// A remark on standard error, cleaned up as a failure is.
+#define note(...) (set_failure(FAILED, __VA_ARGS__), fprintf(stderr, "microgpt: note: %s\n", failure.text))
 
 // One line, whatever is quoted in it. Of a text that is too long, the middle is left out: the end says what is wrong.
 PRINTF_LIKE(2, 3) static void set_failure(int status, const char *format, ...)
@@ -627,7 +635,7 @@ PRINTF_LIKE(1, 2) static void say(const char *format, ...)
 // Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
 static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
 
-static bool said(void)
+static bool output_ok(void)
 {
     int reason = standard_output.error;
     if (interrupted) return fail_as(INTERRUPTED, "interrupted");
@@ -747,9 +755,9 @@ typedef struct Job {
 /* ------------------------------------------------------------------------------------------------------------------
  * Random numbers: the Mersenne Twister MT19937, seeded and read as Python's random module does it.
  */
-static void random_seed(Random *random, uint64_t seed)
+static void random_seed(Random *rng, uint64_t seed)
 {
-    uint32_t *w = random->words;
+    uint32_t *w = rng->words;
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
     w[0] = 19650218;
@@ -764,64 +772,64 @@ static void random_seed(Random *random, uint64_t seed)
         }
     }
     w[0] = 0x80000000;
-    random->used = n;
-    random->has_gauss = false;
+    rng->used = n;
+    rng->has_gauss = false;
 }
 
-static uint32_t random_word(Random *random)
+static uint32_t random_word(Random *rng)
 {
-    uint32_t *w = random->words;
-    if (random->used == 624) {
+    uint32_t *w = rng->words;
+    if (rng->used == 624) {
         for (size_t k = 0; k < 624; k++) {
             uint32_t y = (w[k] & 0x80000000) | (w[(k + 1) % 624] & 0x7fffffff);
             w[k] = w[(k + 397) % 624] ^ (y >> 1) ^ (y & 1 ? 0x9908b0df : 0);
         }
-        random->used = 0;
+        rng->used = 0;
     }
-    uint32_t y = w[random->used++];
+    uint32_t y = w[rng->used++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680;
     y ^= (y << 15) & 0xefc60000;
     return y ^ (y >> 18);
 }
 
-static double random_uniform(Random *random)
+static double random_uniform(Random *rng)
 {
-    uint32_t a = random_word(random) >> 5, b = random_word(random) >> 6;
+    uint32_t a = random_word(rng) >> 5, b = random_word(rng) >> 6;
     return (a * 67108864.0 + b) / 9007199254740992.0;
 }
 
-static double random_gauss(Random *random, double mu, double sigma)
+static double random_gauss(Random *rng, double mean, double std)
 {
-    double z = random->gauss_next;
-    if (!random->has_gauss) {
-        double x = random_uniform(random) * 6.283185307179586;
-        double r = sqrt(-2.0 * log(1.0 - random_uniform(random)));
+    double z = rng->gauss_next;
+    if (!rng->has_gauss) {
+        double x = random_uniform(rng) * 6.283185307179586;
+        double r = sqrt(-2.0 * log(1.0 - random_uniform(rng)));
         z = cos(x) * r;
-        random->gauss_next = sin(x) * r;
+        rng->gauss_next = sin(x) * r;
     }
-    random->has_gauss = !random->has_gauss;
-    return mu + z * sigma;
+    rng->has_gauss = !rng->has_gauss;
+    return mean + z * std;
 }
 
 // Uniform from 0 to n - 1, for n below 2^32: as many bits as n has, drawn again until they are less than n.
-static size_t random_below(Random *random, size_t n)
+static size_t random_below(Random *rng, size_t n)
 {
     int bits = 0;
     while (n >> bits) bits++;
     uint32_t r;
     do {
-        r = random_word(random) >> (32 - bits);
+        r = random_word(rng) >> (32 - bits);
     } while (r >= n);
     return r;
 }
 
 // The first index whose running sum of weights is above a uniform share of their total.
-static size_t random_choice(Random *random, const double *weights, size_t n)
+static size_t random_choice(Random *rng, const double *weights, size_t n)
 {
     double total = 0, sum = 0;
     for (size_t i = 0; i < n; i++) total += weights[i];
-    double u = random_uniform(random) * total;
+    double u = random_uniform(rng) * total;
     for (size_t i = 0; i < n - 1; i++) {
         sum += weights[i];
         if (sum > u) return i;
@@ -1043,7 +1051,7 @@ static void free_model(Model *model)
     tape_free(&model->tape);
 }
 
-// How many matrices a model has: a layer is nothing but matrices.
+// wte, wpe, lm_head, and those of the layers: a Layer holds nothing but pointers to matrices.
 static uint64_t count_matrices(uint64_t n_layer) { return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *)); }
 
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
@@ -1181,11 +1189,11 @@ enum { FUSED_TAPE = true };
  */
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
 
-typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, WORD, REAL, SHARE } Kind;      // whole numbers before REAL
+typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, UINT64, REAL, FRACTION } Kind;      // whole numbers before REAL
 
 static const struct { double min, max; } ranges[] = {
     [COUNT] = {0, 9007199254740992.0}, [POSITIVE] = {1, 9007199254740992.0}, [SIZE] = {1, 1048576},
-    [WORD] = {0, 18446744073709551615.0}, [REAL] = {0, 1e300}, [SHARE] = {0, 0.9999999999999999},
+    [UINT64] = {0, 18446744073709551615.0}, [REAL] = {0, 1e300}, [FRACTION] = {0, 0.9999999999999999},
 };
 
 // Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
@@ -1218,17 +1226,17 @@ static const Option options[] = {
     {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, FIELD(config.batch), "documents a step"},
     {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, FIELD(config.holdout),
      "the last N documents are not trained on; their loss is printed"},
-    {"seed", "N", 0, TRAIN, WORD, OF_RUN, FIELD(config.seed), "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, WORD, NOT_STORED, FIELD(config.seed),
+    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, FIELD(config.seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, FIELD(config.seed),
      "where the random numbers start (default: where training left them)"},
     {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_layer), "layers"},
     {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_embd), "width of the model, a multiple of --n-head"},
     {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_head), "attention heads in a layer"},
     {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.block_size), "characters of a document that are used"},
     {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta1),
+    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta1),
      "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, SHARE, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
+    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
     {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), "spread of the parameters at the start"},
     {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation),
      "in the MLP; relu2 is relu squared"},
@@ -1248,7 +1256,7 @@ static const Option options[] = {
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
     {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
-    {"fingerprint", NULL, 0, 0, WORD, OF_RUN, FIELD(fingerprint), NULL},
+    {"fingerprint", NULL, 0, 0, UINT64, OF_RUN, FIELD(fingerprint), NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
@@ -1292,7 +1300,7 @@ static bool set_option(Options *o, const Option *option, const char *value)
         *(int *)field = i;
     } else if (option->kind < REAL) {
         const char *digits = value + (*value == '-');
-        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == WORD ? UINT64_MAX : (uint64_t)max;
+        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == UINT64 ? UINT64_MAX : (uint64_t)max;
         if (!*digits || digits[strspn(digits, "0123456789")]) {
             return usage("--%s %s: not a whole number", option->name, value);
         }
@@ -2406,7 +2414,7 @@ static bool open_log(Progress *progress, const Options *o)
                   fail_errno(o->log));
 }
 
-static void look_at_clock(Progress *progress, uint64_t done)
+static void update_progress(Progress *progress, uint64_t done)
 {
     double now = seconds();
     if (progress->bar && now - progress->last_draw > REDRAW_SECONDS) {
@@ -2427,12 +2435,12 @@ static bool save_run(Job *job)
 }
 
 // The run ends early, by a signal or because its output takes no more: what became of it. False always.
-static bool stopped(const Job *job)
+static bool fail_stopped(const Job *job)
 {
     const Options *o = &job->o;
     const Output *log = job->progress.log;
     hold_signals(true);                            // nothing is left to lose but this message
-    if (!interrupted && standard_output.error && !o->save) return said();
+    if (!interrupted && standard_output.error && !o->save) return output_ok();
     const Output *failed = interrupted ? NULL : log && log->error ? log : &standard_output;
     bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
     return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
@@ -2460,8 +2468,8 @@ static bool after_step(Run *run, uint64_t step, double loss)
     if (log == &standard_output && step == progress->first) say(LOG_HEADING);
     if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(run->config, step));
     if (progress->bar) add_to_curve(progress, step, loss);
-    if (progress->bar || log) look_at_clock(progress, done);
-    if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && stopped(job);
+    if (progress->bar || log) update_progress(progress, done);
+    if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && fail_stopped(job);
     return !save_every || done % save_every || done == steps || save_run(job);
 }
 
@@ -2480,7 +2488,7 @@ static bool same_file(const char *a, const char *b)
 }
 
 // The name of a file that would be two things at once, or NULL.
-static const char *two_things(const Options *o)
+static const char *conflicting_file(const Options *o)
 {
     return is_file(o->save, &data_file) || same_file(o->save, o->log) ? o->save
            : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
@@ -2490,7 +2498,7 @@ static const char *two_things(const Options *o)
 static bool begin_run(Job *job)
 {
     const Options *o = &job->o;
-    const char *twice = two_things(o);
+    const char *twice = conflicting_file(o);
     Progress *progress = &job->progress;
     set_up_progress(progress, o, job->run.model.steps_done);
     if (!twice && ((o->save && !can_save(&progress->target, o, &job->run)) || (o->log && !open_log(progress, o)))) {
@@ -2511,7 +2519,7 @@ static bool end_run(Job *job, bool ok)
     Output *log = progress->log;
     if (progress->bar) fputs("\r\033[J", stderr);
     double took = seconds() - progress->began;
-    ok = ok && save_run(job) && (!interrupted || stopped(job));
+    ok = ok && save_run(job) && (!interrupted || fail_stopped(job));
     if (log) {
         flush(log);
         if (log != &standard_output && close(log->file) < 0 && !log->error) log->error = errno;
@@ -2714,7 +2722,7 @@ static void draw_maps(const Run *run, const double *const *weights, size_t n, Sc
         for (size_t row = 0; row <= n; row++) {                    // row 0: the labels of the columns
             say("\n");
             for (size_t h = from; h < to; h++) {
-                // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has a look for each of them
+                // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has weights for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
                 size_t strongest = largest(w, row), used = margin + cell * (row ? row : n);
                 say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, widest);
@@ -2767,16 +2775,16 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
     if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     for (size_t h = 0; h < n_heads; h++) {
-        HeadStats v = stats[h];
-        double change = v.loss - loss;
+        HeadStats head = stats[h];
+        double change = head.loss - loss;
         char text[512];
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
         bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
         snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s\n"
                                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
                                            "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                 h / model->n_head, h % model->n_head, 100 * v.self, 100 * v.previous, 100 * v.first,
-                 100 * v.elsewhere, v.entropy, v.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
+                 h / model->n_head, h % model->n_head, 100 * head.self, 100 * head.previous, 100 * head.first,
+                 100 * head.elsewhere, head.entropy, head.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
                  blocks ? "███████" : "#######");
         if (wide) {
             say("%s", text);
@@ -2793,12 +2801,12 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
 {
     bool any = false;
     for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
-        HeadStats v = stats[h];
-        double change = v.loss - loss;
+        HeadStats head = stats[h];
+        double change = head.loss - loss;
         const struct { bool carried; const char *text; double figure; } findings[] = {
-            {v.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * v.previous},
-            {v.self > 0.5, "looks at its own position more than half of the time: %.1f%%.", 100 * v.self},
-            {v.first > 0.5, "looks at the first position more than half of the time: %.1f%%.", 100 * v.first},
+            {head.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * head.previous},
+            {head.self > 0.5, "looks at its own position more than half of the time: %.1f%%.", 100 * head.self},
+            {head.first > 0.5, "looks at the first position more than half of the time: %.1f%%.", 100 * head.first},
             {fabs(change) < 0.005, "hardly matters: without it the loss changes by %+.4f.", change},
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
@@ -3063,7 +3071,7 @@ static bool read_checkpoint(Run *run)
     run->resumed = o->resume;
     if (!o->resume) {
         o->fingerprint = hash;
-        return new_tokenizer(&run->tokenizer);
+        return true;
     }
     return load_model(job, o->resume, run->docs.longest) && resume_options(o, &job->checkpoint) &&
            (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
@@ -3155,7 +3163,8 @@ static bool finite_scores(Run *run, const double *scores)
            fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", run->job->n_samples + 1);
 }
 
-// With --new a sample that is known is not printed, and one more is drawn in its place.
+// With --new a sample that is known is not printed, and one more is drawn in its place: infer() reads config->samples
+// again each time.
 static bool after_sample(Run *run, uint64_t i, size_t length)
 {
     Job *job = run->job;
@@ -3178,7 +3187,7 @@ static bool after_sample(Run *run, uint64_t i, size_t length)
         say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
     }
     say("\n");
-    return said();
+    return output_ok();
 }
 
 /* The commands. */
@@ -3355,7 +3364,7 @@ static const Command commands[] = {
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 // Whether a word is nearly a name: all but two characters or fewer, in one place, are the same.
-static bool nearly(const char *name, const char *word, size_t n)
+static bool is_similar(const char *name, const char *word, size_t n)
 {
     size_t length = strlen(name), same = 0, last = 0;
     while (same < n && same < length && word[same] == name[same]) same++;
@@ -3393,7 +3402,7 @@ static const Option *find_option(const Command *command, const char *argument)
             found = option;
             n_found++;
         }
-        if (nearly(option->name, name, length)) near = option->name;
+        if (is_similar(option->name, name, length)) near = option->name;
     }
     if (n_found == 1) return found;
     bool hint = near && !n_found;
@@ -3500,7 +3509,7 @@ static void print_help(const Command *command)
 int main(int argc, char **argv)
 {
     static Job job;                                      // too large for small stacks
-    for (int fd = 0; fd <= 2; fd++) {                    // no file of ours takes the place of one that was closed
+    for (int fd = 0; fd <= 2; fd++) {      // what is closed stays unusable, and no file of ours takes its place
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
     ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
@@ -3520,7 +3529,7 @@ int main(int argc, char **argv)
         free_job(&job);
     }
     flush(&standard_output);
-    ok = ok && said();
+    ok = ok && output_ok();
     if (!ok && *failure.text) fprintf(stderr, "microgpt: %s\n", failure.text);
     if (!ok && failure.status == PIPE_CLOSED) {
         signal(SIGPIPE, SIG_DFL);

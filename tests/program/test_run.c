@@ -202,10 +202,10 @@ static void test_progress(void)
     add_to_curve(&progress, 0, 2);
     progress.began = seconds() - 100;
     progress.last_draw = progress.began;
-    look_at_clock(&progress, 1);
+    update_progress(&progress, 1);
     see();
     check(strstr(seen, "1/1000  loss 2.00  0.0 steps/s  27:45:00 left") != NULL, "a step of 100 seconds is drawn");
-    look_at_clock(&progress, 2);
+    update_progress(&progress, 2);
     see();
     check(strstr(seen, "2/1000") == NULL, "the next one, which comes at once, is not");
     draw_bar(&progress, 5, progress.began + 2);
