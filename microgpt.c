@@ -24,7 +24,7 @@ static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *weights, size_t n);
-static size_t largest(const double *p, size_t n);
+static size_t argmax(const double *p, size_t n);
 static bool read_documents(Run *run);
 static bool read_checkpoint(Run *run);
 static bool encode_documents(Run *run, size_t n);
@@ -450,7 +450,7 @@ static bool sample(Run *run, size_t *length)
         if (!finite_scores(run, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
-                   temperature <= 0 ? largest(probs, vocab_size) :
+                   temperature <= 0 ? argmax(probs, vocab_size) :
                    random_choice(run->rng, probs, vocab_size);
         if (token_id == BOS) break;
         model->tokens[(*length)++] = (uint32_t)token_id;
@@ -838,7 +838,7 @@ static size_t random_choice(Random *rng, const double *weights, size_t n)
 }
 
 // The index of the largest, the first of them if there are several.
-static size_t largest(const double *p, size_t n)
+static size_t argmax(const double *p, size_t n)
 {
     size_t best = 0;
     for (size_t i = 1; i < n; i++) best = p[i] > p[best] ? i : best;
@@ -1079,7 +1079,7 @@ static bool too_large(const Model *model, double bytes, double cache, double ste
         "the documents of a step: --batch, --block-size",
     };
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
-                bytes / 1e9, what[largest(parts, 4)]);
+                bytes / 1e9, what[argmax(parts, 4)]);
 }
 
 // Puts the parameters on the tape, which was just made.
@@ -2724,7 +2724,7 @@ static void draw_maps(const Run *run, const double *const *weights, size_t n, Sc
             for (size_t h = from; h < to; h++) {
                 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the tape has weights for each of them
                 const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
-                size_t strongest = largest(w, row), used = margin + cell * (row ? row : n);
+                size_t strongest = argmax(w, row), used = margin + cell * (row ? row : n);
                 say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
                 for (size_t key = 0; key < (row ? row : n); key++) {
