@@ -1,10 +1,7 @@
 /* autograd.c: the operations of autograd.h, each with its value and its local derivatives side by side.
  *
- *   the tape        memory, the mark, one line
- *   the atoms       value and derivative of each
- *   made of atoms   each by its definition, then as one line
- *   the walks       forward from the first line to the last, backward from the last to the first
- *   ==== the same, faster: vectors, products of matrices, many inputs at once, Adam
+ * The tape; the atoms; what is made of atoms; the walks, forward and backward. Then, after a ruler, the same, faster:
+ * many inputs at once, vectors, products of matrices, Adam.
  */
 #include "autograd.h"
 
@@ -12,6 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __GNUC__
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------------
  * The tape.
@@ -22,7 +25,7 @@ static size_t round_up(size_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
 bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes)
 {
-    *t = (Tape){.fused = true, .counting = max_values == 0};
+    *t = (Tape){.fused = true, .counting = max_values == 0, .pending = max_values == 0};
     if (max_values > SIZE_MAX / 64 || max_lines > SIZE_MAX / 2 / sizeof(Line) || max_lanes > max_lines) {
         return false;
     }
@@ -61,23 +64,22 @@ void tape_drop(Tape *t)
     t->n_values = t->first_value;
     t->n_lines = t->first_line;
     t->n_lanes = 0;
-    t->in_lane = t->ragged = t->pending = false;
+    t->in_lane = t->ragged = false;
+    t->pending = t->counting;
 }
 
 double *ag_vector(Tape *t, size_t n)
 {
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     size_t room = n > 1 ? round_up(n) : n;
-    if (t->counting) {
-        size_t limit = SIZE_MAX / 2 + 1 - BLOCK;        // whole blocks, so that rounding does not go beyond it
-        t->n_values = room < limit - at ? at + room : limit;
-        return t->data;                                // a place that nobody will look at
+    if (at + room <= t->max_values - BLOCK) {
+        t->n_values = at + room;
+        return t->data + at;
     }
-    if (room > t->max_values - BLOCK - at) {
-        abort();         // the caller has not reserved what it uses: a mistake in the program, not in its input
-    }
-    t->n_values = at + room;
-    return t->data + at;
+    if (!t->counting) abort();   // the caller has not reserved what it uses: a mistake in the program, not in its input
+    size_t limit = SIZE_MAX / 2 + 1 - BLOCK;           // whole blocks, so that rounding does not go beyond it
+    t->n_values = room < limit - at ? at + room : limit;
+    return t->data;                                    // a place that nobody will look at
 }
 
 double *ag_scalar(Tape *t, double data)
@@ -93,10 +95,11 @@ static void lines_forward(Line *const *lanes, size_t n, size_t k);
 // Writes one line; end_line() then does what it says, unless that is to wait for tape_compute().
 static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    if (!t->counting && t->n_lines == t->max_lines) abort();
-    Line *l = &t->lines[t->counting ? 0 : t->n_lines];
+    bool room = t->n_lines < t->max_lines;             // a tape that counts has none, and writes over the same line
+    if (!room && !t->counting) abort();
+    Line *l = t->lines + (room ? t->n_lines : 0);
     t->n_lines++;
-    t->hash = t->hash * 31 + (uint64_t)op;             // of what was done, to see whether lanes are alike
+    t->hash = (t->hash << 5 | t->hash >> 59) ^ op;     // of what was done, to see whether lanes are alike
     l->op = op;
     l->n = (uint32_t)n;
     l->out = out;
@@ -109,19 +112,22 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
 static inline double *end_line(const Tape *t, Line *l)
 {
     double *out = l->out;
-    if (!t->pending && !t->counting) lines_forward(&l, 1, 0);
+    if (!t->pending) lines_forward(&l, 1, 0);
+    return out;
+}
+
+static NOINLINE double *each_atom(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
+{
+    for (size_t i = 0; i < n; i++) end_line(t, begin_line(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
     return out;
 }
 
 // An atom on n neighbours, into out or (NULL) new values: one line, or n lines where every one is to be seen.
 static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
 {
-    size_t at_once = t->fused ? n : 1;
     out = out ? out : ag_vector(t, n);
-    for (size_t i = 0; i < n; i += at_once) {
-        end_line(t, begin_line(t, op, out + i, at_once, a + i, b ? b + i : NULL, c));
-    }
-    return out;
+    if (t->fused) return end_line(t, begin_line(t, op, out, n, a, b, c));
+    return each_atom(t, op, out, n, a, b, c);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -475,10 +481,13 @@ const Operation operations[N_OPS] = {
     [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward, MAKES_N},
 };
 
-// Line k of n lanes at once, where the second half of this file has a faster way to do it; else NULL.
+// Faster ways to do the same, where the second half of this file has one: for a line, and for line k of n lanes at once
+// (which returns false where that is not worth it).
 typedef struct {
-    void (*forward)(Line *const *lanes, size_t n, size_t k);
-    void (*backward)(const Tape *t, Line *const *lanes, size_t n, size_t k);
+    void (*forward)(Line *l);
+    void (*backward)(const Tape *t, const Line *l);
+    bool (*lanes_forward)(Line *const *lanes, size_t n, size_t k);
+    bool (*lanes_backward)(const Tape *t, Line *const *lanes, size_t n, size_t k);
 } FastOperation;
 
 static const FastOperation faster[N_OPS];              // defined at the end; all NULL in plain builds
@@ -486,21 +495,17 @@ static const FastOperation faster[N_OPS];              // defined at the end; al
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].forward) {
-        faster[op].forward(lanes, n, k);
-        return;
-    }
-    for (size_t lane = 0; lane < n; lane++) operations[op].forward(&lanes[lane][k]);
+    if (faster[op].lanes_forward && faster[op].lanes_forward(lanes, n, k)) return;
+    void (*forward)(Line *) = faster[op].forward ? faster[op].forward : operations[op].forward;
+    for (size_t lane = 0; lane < n; lane++) forward(&lanes[lane][k]);
 }
 
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].backward) {
-        faster[op].backward(t, lanes, n, k);
-        return;
-    }
-    for (size_t lane = n; lane-- > 0;) operations[op].backward(t, &lanes[lane][k]);
+    if (faster[op].lanes_backward && faster[op].lanes_backward(t, lanes, n, k)) return;
+    void (*back)(const Tape *, const Line *) = faster[op].backward ? faster[op].backward : operations[op].backward;
+    for (size_t lane = n; lane-- > 0;) back(t, &lanes[lane][k]);
 }
 
 // Is x one of the values that a line made?
@@ -563,7 +568,7 @@ void tape_lane(Tape *t)
 
 void tape_compute(Tape *t)
 {
-    if (!t->pending) return;
+    if (!t->pending || t->counting) return;
     tape_end_lanes(t);
     t->pending = false;
     Line *l = t->lanes[0], *end = t->lines + t->n_lines;
@@ -599,7 +604,6 @@ static Line *lanes_backward(const Tape *t, Line *end)
  */
 #if defined(__GNUC__) && defined(__OPTIMIZE__) && FLT_EVAL_METHOD == 0 && !defined(AUTOGRAD_PLAIN)
 
-#define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #ifdef __AVX__
@@ -615,13 +619,7 @@ typedef uint64_t Bits __attribute__((vector_size(VEC * sizeof(double))));
 #define SHUFFLE __builtin_shufflevector
 #endif
 
-static inline Vec load(const double *p)
-{
-    Vec v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
+static inline Vec load(const double *p) { Vec v; memcpy(&v, p, sizeof v); return v; }
 static inline void store(double *p, Vec v) { memcpy(p, &v, sizeof v); }
 
 // a load that the compiler neither moves nor repeats
@@ -640,18 +638,8 @@ static inline Vec blend_first(Vec v, size_t n, Vec other)
     return (Vec)(((Bits)v & keep) | ((Bits)other & ~keep));
 }
 
-static inline Vec vec_max(Vec a, Vec b)
-{
-    for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k];
-    return a;
-}
-
-static inline Vec vec_sqrt(Vec v)
-{
-    for (int k = 0; k < VEC; k++) v[k] = sqrt(v[k]);
-    return v;
-}
-
+static inline Vec vec_max(Vec a, Vec b) { for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k]; return a; }
+static inline Vec vec_sqrt(Vec v) { for (int k = 0; k < VEC; k++) v[k] = sqrt(v[k]); return v; }
 static inline double vec_sum(Vec v) { return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1]; }
 
 // sums[0..3] = the sums of four vectors
@@ -720,12 +708,15 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
     }
     for (size_t lane = 0; j < rows && lane < n; lane++) {
         dot_rows(sums, w + j * stride, stride, x[lane], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k++) y[lane][j + k] = (add ? y[lane][j + k] : 0) + c * sums[k];
+        for (size_t k = 0; k < rows - j; k += VEC) {
+            Vec old = load(y[lane] + j + k), new = add ? old + c * load(sums + k) : c * load(sums + k);
+            store(y[lane] + j + k, VEC < 4 && k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
+        }
     }
 }
 
 // The same, where loops over lengths that are known need not be counted: the default model's are VEC, 16 and 64.
-static NOINLINE void multiply_few(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
+static ALWAYS_INLINE void multiply_few(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
                                   size_t rows, size_t cols, double c, bool add)
 {
     if (cols == VEC) {
@@ -773,26 +764,26 @@ typedef struct {
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-// The `down` rows of a tile are lanes (then a(r, k) is a[r][at + k], and b(k, j) is b[k * step + j]) or rows of w (then
-// they are a[k][at + r] and x[k][j]).
+// The `down` rows of a tile are lanes: then row r is c[r] + at, a(r, k) is a[r][from + k], b(k, j) is b[k * step + j].
+// Or they are rows of w: then row r is w + r * step, a(r, k) is a[k][from + r], and b(k, j) is x[k][j].
 typedef enum { OF_LANES, OF_ROWS } TileKind;
 
-// c[r][c_at + j] (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is loaded once,
-// right where it is used: else the compiler runs out of registers.
-static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t c_at, double *const *a, size_t at,
+// Each row (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is loaded once, right
+// where it is used: else the compiler runs out of registers.
+static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t at, double *w, double *const *a, size_t from,
                                const double *b, size_t step, double *const *x, size_t depth, bool add, size_t down)
 {
     Vec sums[DOWN][ACROSS];
-    double *to[DOWN], *from[DOWN];
+    double *row[DOWN], *ar[DOWN];
     for (size_t r = 0; r < down; r++) {
-        to[r] = c[r] + c_at;
-        from[r] = kind == OF_LANES ? a[r] + at : NULL;
-        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(to[r] + i * VEC) : ZERO;
+        row[r] = kind == OF_LANES ? c[r] + at : w + r * step;
+        ar[r] = kind == OF_LANES ? a[r] + from : NULL;
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(row[r] + i * VEC) : ZERO;
     }
     size_t k = 0;
     do {
         double ak[DOWN];
-        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? from[r][k] : a[k][at + r];
+        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][from + r];
         b = kind == OF_LANES ? b : x[k];
         for (size_t i = 0; i < ACROSS; i++) {
             Vec bi = load_once(b + i * VEC);
@@ -801,7 +792,7 @@ static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t c_at, dou
         b += step;
     } while (++k < depth);
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) store(to[r] + i * VEC, sums[r][i]);
+        for (size_t i = 0; i < ACROSS; i++) store(row[r] + i * VEC, sums[r][i]);
     }
 }
 
@@ -811,43 +802,38 @@ static inline size_t tile_rows(size_t n)
     return n == DOWN - 1 || (n > DOWN && n == 2 * (DOWN - 1)) ? DOWN - 1 : n >= DOWN ? DOWN : 1;
 }
 
-// Has the rows of the next tile on their way before they are needed.
-static inline void prefetch_rows(double *const *c, size_t c_at, size_t n)
-{
-    for (size_t r = 0; r < n && r < DOWN; r++) {
-        for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(c[r] + c_at + j, 1);
-    }
-}
-
-// n rows, tile after tile.
-static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
-                                const double *b, size_t step, double *const *x, size_t depth, bool add)
+// n rows, tile after tile. With many lanes, the rows of the next tile are on their way before they are needed.
+static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t at, double *w, double *const *a, size_t from,
+                                size_t n, const double *b, size_t step, double *const *x, size_t depth, bool add)
 {
     for (size_t r = 0, down; r < n; r += down) {
         down = tile_rows(n - r);
-        double *const *lanes = kind == OF_LANES ? a + r : a;
-        size_t first = kind == OF_LANES ? at : at + r;
-        if ((kind == OF_LANES ? n : depth) >= FEW_LANES) prefetch_rows(c + r + down, c_at, n - r - down);
+        for (size_t i = r + down; (kind == OF_LANES ? n : depth) >= FEW_LANES && i < n && i < r + down + DOWN; i++) {
+            const double *next = kind == OF_LANES ? c[i] + at : w + i * step;
+            for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
+        }
+        double *const *rows = kind == OF_LANES ? c + r : NULL, *const *ar = kind == OF_LANES ? a + r : a;
+        size_t first = kind == OF_LANES ? from : from + r;
         if (down == DOWN) {
-            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, DOWN);
+            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, DOWN);
         } else if (down == DOWN - 1) {
-            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, DOWN - 1);
+            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, DOWN - 1);
         } else {
-            tile(kind, c + r, c_at, lanes, first, b, step, x, depth, add, 1);
+            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, 1);
         }
     }
 }
 
-static NOINLINE void tiles_of_lanes(double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
+static NOINLINE void tiles_of_lanes(double *const *c, size_t at, double *const *a, size_t from, size_t n,
                                     const double *b, size_t step, size_t depth, bool add)
 {
-    tiles(OF_LANES, c, c_at, a, at, n, b, step, NULL, depth, add);
+    tiles(OF_LANES, c, at, NULL, a, from, n, b, step, NULL, depth, add);
 }
 
-static NOINLINE void tiles_of_rows(double *const *c, size_t c_at, double *const *a, size_t at, size_t n,
-                                   double *const *x, size_t depth)
+static NOINLINE void tiles_of_rows(double *w, size_t step, double *const *a, size_t from, size_t n, double *const *x,
+                                   size_t depth)
 {
-    tiles(OF_ROWS, c, c_at, a, at, n, NULL, 0, x, depth, true);
+    tiles(OF_ROWS, NULL, 0, w, a, from, n, NULL, step, x, depth, true);
 }
 
 // to[j] = c * from[j], and zero from j = n to room
@@ -942,33 +928,38 @@ static NOINLINE void add_outer_products(const Product *p)
 {
     enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };           // PAD: so that not all rows meet in the same cache lines
     static _Alignas(64) double x_copy[MAX_LANES][COLS + PAD], y_copy[MAX_LANES][ROWS + PAD];   // too large for stacks
-    double scratch[DOWN][WIDTH], *scratch_rows[DOWN], *x[MAX_LANES], *y[MAX_LANES], *c[ROWS];
-    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
+    double scratch[DOWN][WIDTH], *x[MAX_LANES], *y[MAX_LANES];
     size_t rows = p->rows[p->n - 1];
-    bool all = p->rows[0] == rows && p->cols % WIDTH == 0, copy = p->n >= FEW_LANES || !all || p->c != 1;
+    bool all = p->rows[0] == rows && p->cols % WIDTH == 0;
+    if (p->n < FEW_LANES && all && p->c == 1) {              // few: used in place
+        for (size_t i = 0; i < p->cols; i += WIDTH) {
+            for (size_t lane = 0; lane < p->n; lane++) x[lane] = p->x[lane] + i;
+            tiles_of_rows(p->w + i, p->stride, p->y, 0, rows, x, p->n);
+        }
+        return;
+    }
     for (size_t i0 = 0; i0 < p->cols; i0 += COLS) {
         size_t cols = smaller(p->cols - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
-        for (size_t lane = 0; lane < p->n && copy; lane++) pack_row(x_copy[lane], p->x[lane] + i0, cols, whole, p->c);
+        for (size_t lane = 0; lane < p->n; lane++) pack_row(x_copy[lane], p->x[lane] + i0, cols, whole, p->c);
         for (size_t j0 = 0; j0 < rows; j0 += ROWS) {
             size_t n = smaller(rows - j0, ROWS);
-            for (size_t lane = 0; lane < p->n && copy; lane++) {
+            for (size_t lane = 0; lane < p->n; lane++) {
                 size_t seen = p->rows[lane] > j0 ? smaller(p->rows[lane] - j0, n) : 0;
                 y[lane] = pack_row(y_copy[lane], p->y[lane] + j0, seen, n, 1);
             }
-            for (size_t lane = 0; lane < p->n && !copy; lane++) y[lane] = p->y[lane] + j0;
-            for (size_t r = 0; r < n; r++) c[r] = p->w + (j0 + r) * p->stride + i0;
             for (size_t i = 0; i < cols; i += WIDTH) {
-                for (size_t lane = 0; lane < p->n; lane++) x[lane] = copy ? x_copy[lane] + i : p->x[lane] + i0 + i;
+                for (size_t lane = 0; lane < p->n; lane++) x[lane] = x_copy[lane] + i;
                 for (size_t j = 0, first = 0, down; j < n; j += down) {
+                    double *w = p->w + (j0 + j) * p->stride + i0 + i;
                     down = all ? n : tile_rows(n - j);
                     while (p->rows[first] <= j0 + j) first++;        // skip those that see none of them
                     if (i + WIDTH <= cols) {
-                        tiles_of_rows(c + j, i, y + first, j, down, x + first, p->n - first);
+                        tiles_of_rows(w, p->stride, y + first, j, down, x + first, p->n - first);
                         continue;
                     }
                     memset(scratch, 0, sizeof scratch);
-                    tiles_of_rows(scratch_rows, 0, y + first, j, down, x + first, p->n - first);
-                    for (size_t r = 0; r < down; r++) add_scaled(c[j + r] + i, 1, scratch[r], cols - i);
+                    tiles_of_rows(scratch[0], WIDTH, y + first, j, down, x + first, p->n - first);
+                    for (size_t r = 0; r < down; r++) add_scaled(w + r * p->stride, 1, scratch[r], cols - i);
                 }
             }
         }
@@ -979,19 +970,20 @@ static NOINLINE void add_outer_products(const Product *p)
  * The fast versions of the operations above.
  */
 
-// The largest is found, and the exponentials are taken, a vector at a time; where vec_exp() gives up, the
-// definition decides. Vectors are loaded just as they were stored, because a load across two stores would wait.
+// The largest is found, and the exponentials are taken, a vector at a time; where vec_exp() gives up, the definition
+// decides. Vectors are loaded just as they were stored, because a load across two stores would wait.
 static void fast_softmax_forward(Line *l)
 {
     double *out = l->out, *a = l->a;
     size_t n = l->n, whole = n / VEC * VEC;
     Vec max_vec = ZERO + a[0], sum = ZERO;
+    if (n == 1) { softmax_forward(l); return; }             // one value alone has neighbours that are not its own
     for (size_t i = 0; i < whole; i += VEC) max_vec = vec_max(load(a + i), max_vec);
     if (whole < n) max_vec = vec_max(blend_first(load(a + whole), n - whole, max_vec), max_vec);
     double max = max_of((const double *)&max_vec, VEC);
     for (size_t i = 0; i < n; i += VEC) {
         Vec x = load(a + i) - max;
-        Vec e = vec_exp(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);   // e^-100 is lost in a sum above 1
+        Vec e = vec_exp(n - i < VEC ? blend_first(x, n - i, ZERO - 100) : x);       // e^-100 is lost in a sum above 1
         store(out + i, e);
         sum += e;
     }
@@ -1000,20 +992,30 @@ static void fast_softmax_forward(Line *l)
     if (total != total) softmax_forward(l);
 }
 
-// Attention in short rows of whole vectors: a line at a time.
+static void fast_softmax_backward(const Tape *t, const Line *l)
+{
+    double *out = l->out, *g = grad(t, out), *ga = grad(t, l->a), mean = dot(g, out, l->n);
+    for (size_t i = 0, n = l->n; i < n; i += VEC) {
+        Vec old = load(ga + i), new = old + load(out + i) * (load(g + i) - mean);
+        store(ga + i, n - i < VEC ? blend_first(new, n - i, old) : new);
+    }
+}
+
 static void fast_row_dots_forward(Line *l)
 {
-    double *out = l->out, *a = l->a;
-    multiply_few(&out, l->b, l->stride, &a, 1, l->n, l->length, l->c, false);
+    if (l->length % VEC) { row_dots_forward(l); return; }
+    multiply_few(&l->out, l->b, l->stride, &l->a, 1, l->n, l->length, l->c, false);
 }
 
 static void fast_row_dots_backward(const Tape *t, const Line *l)
 {
+    if (l->length % VEC) { row_dots_backward(t, l); return; }
     double *g = grad(t, l->out);
-    for (size_t j = 0; j < l->length; j += VEC) {
+    size_t n = l->n, length = l->length, stride = l->stride;
+    for (size_t j = 0; j < length; j += VEC) {
         double *b = l->b + j, *gb = grad(t, b), *ga = grad(t, l->a) + j;
         Vec ca = l->c * load(l->a + j), sum = ZERO;
-        for (size_t i = 0; i < l->n; i++, b += l->stride, gb += l->stride) {
+        for (size_t i = 0; i < n; i++, b += stride, gb += stride) {
             sum += g[i] * load(b);
             store(gb, load(gb) + g[i] * ca);
         }
@@ -1023,22 +1025,27 @@ static void fast_row_dots_backward(const Tape *t, const Line *l)
 
 static void fast_weighted_sum_forward(Line *l)
 {
-    for (size_t j = 0; j < l->length; j += VEC) {
+    if (l->length % VEC) { weighted_sum_forward(l); return; }
+    double *a = l->a, *out = l->out;
+    size_t n = l->n, length = l->length, stride = l->stride;
+    for (size_t j = 0; j < length; j += VEC) {
         Vec sum = ZERO;
         const double *b = l->b + j;
-        for (size_t i = 0; i < l->n; i++, b += l->stride) sum += l->a[i] * load(b);
-        store(l->out + j, sum);
+        for (size_t i = 0; i < n; i++, b += stride) sum += a[i] * load(b);
+        store(out + j, sum);
     }
 }
 
 static void fast_weighted_sum_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    multiply_few(&ga, l->b, l->stride, &g, 1, l->n, l->length, 1, true);
-    for (size_t j = 0; j < l->length; j += VEC) {
+    if (l->length % VEC) { weighted_sum_backward(t, l); return; }
+    double *a = l->a, *g = grad(t, l->out), *ga = grad(t, a);
+    size_t n = l->n, length = l->length, stride = l->stride;
+    multiply_few(&ga, l->b, stride, &g, 1, n, length, 1, true);
+    for (size_t j = 0; j < length; j += VEC) {
         double *gb = grad(t, l->b) + j;
         Vec gj = load(g + j);
-        for (size_t i = 0; i < l->n; i++, gb += l->stride) store(gb, load(gb) + l->a[i] * gj);
+        for (size_t i = 0; i < n; i++, gb += stride) store(gb, load(gb) + a[i] * gj);
     }
 }
 
@@ -1046,10 +1053,11 @@ static void fast_weighted_sum_backward(const Tape *t, const Line *l)
 // and those of the second come after what the first has made.
 static inline bool can_join(const Line *l, const Line *before)
 {
-    size_t length = l->op == OP_LINEAR ? l->w->cols : l->op == OP_ROW_DOTS ? l->length : before->n;
-    return l->b == before->b && l->a >= before->a + length && l->a > before->out &&
-           (l->op == OP_LINEAR || (l->n >= before->n && l->length == before->length && l->stride == before->stride &&
-                                   l->c == before->c && l->b + (l->n - 1) * l->stride + l->length <= before->out));
+    if (l->b != before->b || l->a <= before->out) return false;
+    if (l->op == OP_LINEAR) return l->a >= before->a + l->w->cols;
+    return l->a >= before->a + (l->op == OP_ROW_DOTS ? l->length : before->n) && l->n >= before->n &&
+           l->length == before->length && l->stride == before->stride && l->c == before->c &&
+           l->b + (l->n - 1) * l->stride + l->length <= before->out;
 }
 
 // Gathers line k of as many lanes as can be one product, from the first lane on or (last) from the last one back. A
@@ -1076,7 +1084,7 @@ static void take_lanes(Product *p, Line *const *lanes, size_t n, size_t k, bool 
 }
 
 // Few lanes are not worth a panel, unless rows end within a vector.
-static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
+static bool linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
@@ -1087,10 +1095,11 @@ static void linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
             multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
         }
     }
+    return true;
 }
 
 // The gradients of products: of the rows first, then of what was multiplied by them.
-static void products_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static bool linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Product p;
     bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
@@ -1104,51 +1113,33 @@ static void products_backward_lanes(const Tape *t, Line *const *lanes, size_t n,
         p.w = w;
         multiply_lanes(&p, weighted, true);
     }
+    return true;
 }
 
-// Short rows, or few of them, are not worth a product: line by line, by the definition if they end within a vector.
-static bool are_small(Line *const *lanes, size_t n, size_t k)
-{
-    return n * lanes[0][k].length < 32 * WIDTH || lanes[0][k].length <= VEC;
-}
+// Short rows, or few of them, are not worth a product.
+static bool are_small(const Line *l, size_t n) { return n * l->length < 32 * WIDTH || l->length <= VEC; }
 
-static void rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
+static bool rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
-    for (size_t lane = 0; small && lane < n; lane++) {
-        Line *l = &lanes[lane][k];
-        (l->length % VEC ? operations[l->op].forward : weighted ? fast_weighted_sum_forward : fast_row_dots_forward)(l);
-    }
-    for (; !small && n > 0; n -= p.n, lanes += p.n) {
+    if (are_small(&lanes[0][k], n)) return false;
+    for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, lanes, n, k, false);
-        multiply_lanes(&p, !weighted, false);
+        multiply_lanes(&p, lanes[0][k].op == OP_ROW_DOTS, false);
     }
+    return true;
 }
 
-static void rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static bool rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM, small = are_small(lanes, n, k);
-    for (size_t lane = n; small && lane-- > 0;) {
-        Line *l = &lanes[lane][k];
-        (l->length % VEC ? operations[l->op].backward
-                         : weighted ? fast_weighted_sum_backward : fast_row_dots_backward)(t, l);
-    }
-    if (!small) products_backward_lanes(t, lanes, n, k);
-}
-
-static void softmax_forward_lanes(Line *const *lanes, size_t n, size_t k)
-{
-    for (size_t lane = 0; lane < n; lane++) {                   // one value alone has neighbours that are not its own
-        (lanes[lane][k].n == 1 ? softmax_forward : fast_softmax_forward)(&lanes[lane][k]);
-    }
+    return !are_small(&lanes[0][k], n) && linear_backward_lanes(t, lanes, n, k);
 }
 
 static const FastOperation faster[N_OPS] = {
-    [OP_LINEAR] = {linear_forward_lanes, products_backward_lanes},
-    [OP_ROW_DOTS] = {rows_forward_lanes, rows_backward_lanes},
-    [OP_WEIGHTED_SUM] = {rows_forward_lanes, rows_backward_lanes},
-    [OP_SOFTMAX] = {softmax_forward_lanes, NULL},
+    [OP_LINEAR] = {NULL, NULL, linear_forward_lanes, linear_backward_lanes},
+    [OP_ROW_DOTS] = {fast_row_dots_forward, fast_row_dots_backward, rows_forward_lanes, rows_backward_lanes},
+    [OP_WEIGHTED_SUM] = {fast_weighted_sum_forward, fast_weighted_sum_backward, rows_forward_lanes, rows_backward_lanes},
+    [OP_SOFTMAX] = {fast_softmax_forward, fast_softmax_backward, NULL, NULL},
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
