@@ -99,7 +99,6 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
     if (!room && !t->counting) abort();
     Line *l = t->lines + (room ? t->n_lines : 0);
     t->n_lines++;
-    t->hash = (t->hash << 5 | t->hash >> 59) ^ op;     // of what was done, to see whether lanes are alike
     l->op = op;
     l->n = (uint32_t)n;
     l->out = out;
@@ -185,7 +184,7 @@ static void exp_backward(const Tape *t, const Line *l)
     for (size_t i = 0; i < l->n; i++) ga[i] += l->out[i] * g[i];
 }
 
-// the vec_max of a and 0. Local derivative: 1 where a is positive, else 0.
+// the larger of a and 0. Local derivative: 1 where a is positive, else 0.
 static void relu_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0; }
 static void relu_backward(const Tape *t, const Line *l)
 {
@@ -303,7 +302,7 @@ static inline double dot(const double *a, const double *b, size_t n)
     for (; i + 4 <= n; i += 4) {
         for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
     }
-    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // in the order of vec_sum()
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // as vec_sum() adds four
     for (; i < n; i++) sum += a[i] * b[i];
     return sum;
 }
@@ -419,7 +418,11 @@ static double max_of(const double *a, size_t n)
     return max;
 }
 
-double ag_max(const Tape *t, const double *a, size_t n) { return t->counting ? 0 : max_of(a, n); }
+double ag_max(Tape *t, const double *a, size_t n)
+{
+    tape_compute(t);
+    return t->counting ? 0 : max_of(a, n);
+}
 
 static void softmax_forward(Line *l)
 {
@@ -486,8 +489,8 @@ const Operation operations[N_OPS] = {
 typedef struct {
     void (*forward)(Line *l);
     void (*backward)(const Tape *t, const Line *l);
-    bool (*lanes_forward)(Line *const *lanes, size_t n, size_t k);
-    bool (*lanes_backward)(const Tape *t, Line *const *lanes, size_t n, size_t k);
+    bool (*forward_lanes)(Line *const *lanes, size_t n, size_t k);
+    bool (*backward_lanes)(const Tape *t, Line *const *lanes, size_t n, size_t k);
 } FastOperation;
 
 static const FastOperation faster[N_OPS];              // defined at the end; all NULL in plain builds
@@ -495,7 +498,7 @@ static const FastOperation faster[N_OPS];              // defined at the end; al
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].lanes_forward && faster[op].lanes_forward(lanes, n, k)) return;
+    if (faster[op].forward_lanes && faster[op].forward_lanes(lanes, n, k)) return;
     void (*forward)(Line *) = faster[op].forward ? faster[op].forward : operations[op].forward;
     for (size_t lane = 0; lane < n; lane++) forward(&lanes[lane][k]);
 }
@@ -503,7 +506,7 @@ static void lines_forward(Line *const *lanes, size_t n, size_t k)
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].lanes_backward && faster[op].lanes_backward(t, lanes, n, k)) return;
+    if (faster[op].backward_lanes && faster[op].backward_lanes(t, lanes, n, k)) return;
     void (*back)(const Tape *, const Line *) = faster[op].backward ? faster[op].backward : operations[op].backward;
     for (size_t lane = n; lane-- > 0;) back(t, &lanes[lane][k]);
 }
@@ -542,10 +545,11 @@ void backward(Tape *t, double *result)
 void tape_end_lanes(Tape *t)
 {
     if (!t->in_lane) return;
-    size_t length = (size_t)(t->lines + t->n_lines - t->lanes[t->n_lanes - 1]);
-    t->ragged = t->ragged || (t->n_lanes > 1 && (length != t->lane_length || t->hash != t->lane_hash));
-    t->lane_length = length;
-    t->lane_hash = t->hash;
+    const Line *first = t->lanes[0], *lane = t->lanes[t->n_lanes - 1];
+    size_t length = (size_t)(t->lines + t->n_lines - lane), k = 0;
+    if (t->n_lanes == 1) t->lane_length = length;
+    while (k < length && k < t->lane_length && lane[k].op == first[k].op) k++;
+    t->ragged = t->ragged || k < length || k < t->lane_length;
     t->in_lane = false;
 }
 
@@ -558,7 +562,6 @@ void tape_lane(Tape *t)
         tape_end_lanes(t);
         if (t->n_lanes == t->max_lanes) abort();
         t->lanes[t->n_lanes++] = t->lines + t->n_lines;
-        t->hash = 0;
         t->in_lane = t->pending = true;
     }
 #else
@@ -717,7 +720,7 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
 
 // The same, where loops over lengths that are known need not be counted: the default model's are VEC, 16 and 64.
 static ALWAYS_INLINE void multiply_few(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
-                                  size_t rows, size_t cols, double c, bool add)
+                                       size_t rows, size_t cols, double c, bool add)
 {
     if (cols == VEC) {
         multiply(y, w, stride, x, n, rows, VEC, c, add);
@@ -764,26 +767,26 @@ typedef struct {
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-// The `down` rows of a tile are lanes: then row r is c[r] + at, a(r, k) is a[r][from + k], b(k, j) is b[k * step + j].
-// Or they are rows of w: then row r is w + r * step, a(r, k) is a[k][from + r], and b(k, j) is x[k][j].
+// The `down` rows of a tile are lanes: then row r is to[r] + to_at, a(r, k) is a[r][a_at + k], and b(k, j) is
+// b[k * step + j]. Or they are rows of w: then row r is w + r * step, a(r, k) is a[k][a_at + r], b(k, j) is x[k][j].
 typedef enum { OF_LANES, OF_ROWS } TileKind;
 
 // Each row (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is loaded once, right
 // where it is used: else the compiler runs out of registers.
-static ALWAYS_INLINE void tile(TileKind kind, double *const *c, size_t at, double *w, double *const *a, size_t from,
+static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, double *w, double *const *a, size_t a_at,
                                const double *b, size_t step, double *const *x, size_t depth, bool add, size_t down)
 {
     Vec sums[DOWN][ACROSS];
     double *row[DOWN], *ar[DOWN];
     for (size_t r = 0; r < down; r++) {
-        row[r] = kind == OF_LANES ? c[r] + at : w + r * step;
-        ar[r] = kind == OF_LANES ? a[r] + from : NULL;
+        row[r] = kind == OF_LANES ? to[r] + to_at : w + r * step;
+        ar[r] = kind == OF_LANES ? a[r] + a_at : NULL;
         for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(row[r] + i * VEC) : ZERO;
     }
     size_t k = 0;
     do {
         double ak[DOWN];
-        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][from + r];
+        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][a_at + r];
         b = kind == OF_LANES ? b : x[k];
         for (size_t i = 0; i < ACROSS; i++) {
             Vec bi = load_once(b + i * VEC);
@@ -803,37 +806,38 @@ static inline size_t tile_rows(size_t n)
 }
 
 // n rows, tile after tile. With many lanes, the rows of the next tile are on their way before they are needed.
-static ALWAYS_INLINE void tiles(TileKind kind, double *const *c, size_t at, double *w, double *const *a, size_t from,
-                                size_t n, const double *b, size_t step, double *const *x, size_t depth, bool add)
+static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, double *w, double *const *a,
+                                size_t a_at, size_t n, const double *b, size_t step, double *const *x, size_t depth,
+                                bool add)
 {
     for (size_t r = 0, down; r < n; r += down) {
         down = tile_rows(n - r);
         for (size_t i = r + down; (kind == OF_LANES ? n : depth) >= FEW_LANES && i < n && i < r + down + DOWN; i++) {
-            const double *next = kind == OF_LANES ? c[i] + at : w + i * step;
+            const double *next = kind == OF_LANES ? to[i] + to_at : w + i * step;
             for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
         }
-        double *const *rows = kind == OF_LANES ? c + r : NULL, *const *ar = kind == OF_LANES ? a + r : a;
-        size_t first = kind == OF_LANES ? from : from + r;
+        double *const *rows = kind == OF_LANES ? to + r : NULL, *const *ar = kind == OF_LANES ? a + r : a;
+        size_t first = kind == OF_LANES ? a_at : a_at + r;
         if (down == DOWN) {
-            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, DOWN);
+            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, DOWN);
         } else if (down == DOWN - 1) {
-            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, DOWN - 1);
+            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, DOWN - 1);
         } else {
-            tile(kind, rows, at, w + r * step, ar, first, b, step, x, depth, add, 1);
+            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, 1);
         }
     }
 }
 
-static NOINLINE void tiles_of_lanes(double *const *c, size_t at, double *const *a, size_t from, size_t n,
+static NOINLINE void tiles_of_lanes(double *const *to, size_t to_at, double *const *a, size_t a_at, size_t n,
                                     const double *b, size_t step, size_t depth, bool add)
 {
-    tiles(OF_LANES, c, at, NULL, a, from, n, b, step, NULL, depth, add);
+    tiles(OF_LANES, to, to_at, NULL, a, a_at, n, b, step, NULL, depth, add);
 }
 
-static NOINLINE void tiles_of_rows(double *w, size_t step, double *const *a, size_t from, size_t n, double *const *x,
+static NOINLINE void tiles_of_rows(double *w, size_t step, double *const *a, size_t a_at, size_t n, double *const *x,
                                    size_t depth)
 {
-    tiles(OF_ROWS, NULL, 0, w, a, from, n, NULL, step, x, depth, true);
+    tiles(OF_ROWS, NULL, 0, w, a, a_at, n, NULL, step, x, depth, true);
 }
 
 // to[j] = c * from[j], and zero from j = n to room
@@ -989,7 +993,7 @@ static void fast_softmax_forward(Line *l)
     }
     double total = vec_sum(sum), share = 1 / total;
     for (size_t i = 0; i < n; i += VEC) store(out + i, load(out + i) * share);
-    if (total != total) softmax_forward(l);
+    if (isnan(total)) softmax_forward(l);
 }
 
 static void fast_softmax_backward(const Tape *t, const Line *l)
@@ -1138,7 +1142,8 @@ static bool rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, siz
 static const FastOperation faster[N_OPS] = {
     [OP_LINEAR] = {NULL, NULL, linear_forward_lanes, linear_backward_lanes},
     [OP_ROW_DOTS] = {fast_row_dots_forward, fast_row_dots_backward, rows_forward_lanes, rows_backward_lanes},
-    [OP_WEIGHTED_SUM] = {fast_weighted_sum_forward, fast_weighted_sum_backward, rows_forward_lanes, rows_backward_lanes},
+    [OP_WEIGHTED_SUM] = {fast_weighted_sum_forward, fast_weighted_sum_backward, rows_forward_lanes,
+                         rows_backward_lanes},
     [OP_SOFTMAX] = {fast_softmax_forward, fast_softmax_backward, NULL, NULL},
 };
 

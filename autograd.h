@@ -79,7 +79,6 @@ struct Tape {
     // For speed alone: see tape_lane() below.
     Line **lanes;        // [max_lanes] where each lane begins
     size_t n_lanes, max_lanes, lane_length;
-    uint64_t hash, lane_hash;         // of the operations in this lane, and in the one before
     bool in_lane, ragged, pending;    // a lane is being written; lanes are not alike; lines are not yet computed
 };
 
@@ -99,7 +98,9 @@ static inline double *grad(const Tape *t, double *x)
 // Leaves: values that no operation made. A tape without room aborts the program. n is at least 1 everywhere.
 double *ag_vector(Tape *t, size_t n);       // n neighbours, to be filled in
 double *ag_scalar(Tape *t, double data);    // one value
-double ag_max(const Tape *t, const double *a, size_t n);   // the largest of n: a plain number, not a value
+
+// Not a value but a plain number: the largest of n. What is still pending is computed first.
+double ag_max(Tape *t, const double *a, size_t n);
 
 // The atoms, on n neighbours. The i-th result is
 double *ag_add(Tape *t, double *a, double *b, size_t n);          // a[i] + b[i]
@@ -137,8 +138,8 @@ double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);     // a[i] / sqrt
  * with optimization, lines are then written but not yet computed. tape_compute(), which backward() calls, takes all
  * lanes side by side: line 1 of every lane, line 2 of every lane, and so on; then what was written outside the lanes.
  * So line k of a lane may use, of other lanes, only what lines before k made, and nothing that is made outside the
- * lanes after the first of them. Lanes that are not alike are computed in plain order. There is one such group of lanes
- * until tape_mark() or tape_drop(): after tape_compute(), tape_lane() does nothing.
+ * lanes after the first of them. Lanes that are not alike are computed in plain order. What tape_compute() has taken
+ * side by side is one group: until tape_mark() or tape_drop(), tape_lane() then does nothing.
  */
 void tape_lane(Tape *t);
 void tape_end_lanes(Tape *t);

@@ -15,24 +15,25 @@
 #include <stdio.h>
 #include <string.h>
 
-// The names that the algorithm uses from further down.
+// The names that the algorithm uses from further down. Where one of them
+// returns false, it has noted what went wrong, and the run ends.
 typedef struct Random Random;   // Python's random numbers
 typedef struct Run Run;         // all that a run works with
 static void say(const char *format, ...);   // as printf, to standard output
-static bool finite_scores(Run *run, const double *scores);
+static bool check_scores(Run *run, const double *scores);  // all finite?
 static void random_seed(Random *rng, uint64_t seed);
 static double random_gauss(Random *rng, double mean, double std);
 static size_t random_below(Random *rng, size_t n);    // 0 to n - 1
 static size_t random_choice(Random *rng, const double *weights, size_t n);
 static size_t argmax(const double *p, size_t n);
-static bool read_documents(Run *run);
-static bool read_checkpoint(Run *run);
-static bool encode_documents(Run *run, size_t n);
-static bool new_parameters(Run *run);
-static bool begin_training(Run *run);
-static bool after_step(Run *run, uint64_t step, double loss);
-static bool end_training(Run *run, bool ok);
-static bool after_sample(Run *run, uint64_t i, size_t length);
+static bool read_documents(Run *run);      // into run->docs
+static bool read_checkpoint(Run *run);     // with --resume: a saved run
+static bool encode_documents(Run *run, size_t n);     // the first n
+static bool new_parameters(Run *run);      // memory for the whole model
+static bool begin_training(Run *run);      // checks; opens the files
+static bool after_step(Run *run, uint64_t step, double loss);   // reports
+static bool end_training(Run *run, bool ok);          // saves; reports
+static bool after_sample(Run *run, uint64_t i, size_t length);  // prints
 
 // The settings of a run. Their defaults, those of the Python program and
 // those of the lesson, are in recipes[], further down.
@@ -303,12 +304,13 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
         x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
+        size_t n_hidden = layer->mlp_fc1->rows;    // four times n_embd
         x_residual = x;
         x = rmsnorm(tape, x, n_embd);              // mid_norm: scaled
         x = linear(tape, x, layer->mlp_fc1);       // fc1: four times wider
-        x = ag_relu(tape, x, 4 * n_embd);          // act: what is positive
+        x = ag_relu(tape, x, n_hidden);            // act: what is positive
         if (model->activation == RELU2) {
-            x = ag_pow(tape, x, 2, 4 * n_embd);    // act: squared
+            x = ag_pow(tape, x, 2, n_hidden);      // act: squared
         }
         x = linear(tape, x, layer->mlp_fc2);       // fc2: as wide as before
         x = ag_add(tape, x, x_residual, n_embd);   // x_out: residual added
@@ -413,6 +415,7 @@ struct Run {
     Random *rng;
     Document prompt;     // what every sample begins with
     bool resumed;        // tokenizer and parameters come from a file
+    uint64_t skipped;    // samples that --new did not print
     struct Job *job;     // the command that it is a part of
 };
 
@@ -447,7 +450,7 @@ static bool sample(Run *run, size_t *length)
         tape_drop(tape);
         double *logits = gpt(model, token_id, pos_id);
         double *scores = ag_mul_const(tape, logits, sharpen, vocab_size);
-        if (!finite_scores(run, scores)) return false;
+        if (!check_scores(run, scores)) return false;
         double *probs = softmax(tape, scores, vocab_size);
         token_id = pos_id < prompt->length ? prompt->tokens[pos_id] :
                    temperature <= 0 ? argmax(probs, vocab_size) :
@@ -464,7 +467,7 @@ static bool infer(Run *run)
     tape_drop(&run->model.tape);
     new_cache(&run->model, run->model.block_size);
     tape_mark(&run->model.tape);     // so that tape_drop() keeps the cache
-    for (uint64_t i = 0; i < run->config->samples; i++) {
+    for (uint64_t i = 0; i < run->config->samples + run->skipped; i++) {
         if (!sample(run, &n) || !after_sample(run, i, n)) return false;
     }
     return true;
@@ -496,8 +499,9 @@ static bool microgpt(Run *run)
 /* ==================================================================================================================
  * That was the algorithm. From here on: what surrounds it.
  *
- *   errors and output, what a command works with, random numbers, reading documents, memory, options, model files,
- *   long runs, the heads, the page, commands, command line
+ *   errors and output, what a command works with, random numbers, reading documents, memory, the build for the
+ *   debugger, options, model files, long runs, the heads, the page, prompts and known names, what the story asks for,
+ *   commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -1054,11 +1058,13 @@ static void free_model(Model *model)
 // wte, wpe, lm_head, and those of the layers: a Layer holds nothing but pointers to matrices.
 static uint64_t count_matrices(uint64_t n_layer) { return 3 + n_layer * (sizeof(Layer) / sizeof(Matrix *)); }
 
+enum { LAYER_SQUARES = 12 };       // n_embd * n_embd numbers in a layer: 4 of attn_*, 4 each of mlp_fc1 and mlp_fc2
+
 // How many parameters a model has at least: sizes that are out of reach are refused before they are multiplied.
 static double min_parameters(const Model *model)
 {
     double E = (double)model->n_embd, L = (double)model->n_layer;
-    return (2 * (double)model->vocab_size + (double)model->block_size) * E + 12 * L * E * E;
+    return (2 * (double)model->vocab_size + (double)model->block_size) * E + LAYER_SQUARES * L * E * E;
 }
 
 static bool fits_memory(double bytes)
@@ -1072,7 +1078,7 @@ static bool fits_memory(double bytes)
 static bool too_large(const Model *model, double bytes, double cache, double step)
 {
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
-    double parts[] = {row * 12 * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
+    double parts[] = {row * LAYER_SQUARES * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
                       row * (double)model->block_size + cache, step};
     static const char *const what[] = {
         "the layers: --n-embd, --n-layer", "the different characters: --n-embd", "the block: --block-size",
@@ -2495,7 +2501,7 @@ static const char *conflicting_file(const Options *o)
 }
 
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
-static bool begin_run(Job *job)
+static bool begin_progress(Job *job)
 {
     const Options *o = &job->o;
     const char *twice = conflicting_file(o);
@@ -2513,7 +2519,7 @@ static bool begin_run(Job *job)
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
-static bool end_run(Job *job, bool ok)
+static bool end_progress(Job *job, bool ok)
 {
     Progress *progress = &job->progress;
     Output *log = progress->log;
@@ -2537,7 +2543,7 @@ static bool end_run(Job *job, bool ok)
  * What the heads see. Attention is read off the tape: every weighted sum there is one head at one position, and its
  * first operand is the weights, one for each position that was looked at.
  */
-// The i-th weighted sum after the mark: which layer, head and position (query) it belongs to follows from i.
+// The next weighted sum from *line on, or NULL. Its layer, head and position follow from how many came before.
 static const Line *next_attention(const Tape *tape, size_t *line)
 {
     while (*line < tape->n_lines && tape->lines[*line].op != OP_WEIGHTED_SUM) ++*line;
@@ -2552,7 +2558,7 @@ static void add_attention(const Model *model, HeadStats *stats)
     for (size_t k = 0; (attention = next_attention(&model->tape, &line)); k++) {
         HeadStats *head = &stats[k % n_heads];
         size_t query = k / n_heads;
-        for (size_t key = 0; key <= query; key++) {
+        for (size_t key = 0; key < attention->n; key++) {
             double weight = attention->a[key];
             double *share = key == query ? &head->self : key + 1 == query ? &head->previous
                           : key == 0 ? &head->first : &head->elsewhere;
@@ -2953,7 +2959,7 @@ static void say_model(const Options *o, const Run *run, const Checkpoint *checkp
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Commands.
+ * Prompts, known names, resumed options.
  */
 
 static void free_job(Job *job)
@@ -3060,7 +3066,9 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
 }
 
-/* What the story asks for: from the command line, and from the files that it names. */
+/* ------------------------------------------------------------------------------------------------------------------
+ * What the story asks for: from the command line, and from the files that it names.
+ */
 
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
 static bool read_checkpoint(Run *run)
@@ -3132,7 +3140,7 @@ static bool begin_training(Run *run)
     if (run->resumed) job->rng = job->checkpoint.random;
     watch(&run->model, &run->tokenizer);
     job->numbered = true;
-    if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_run(job)) return false;
+    if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_documents(run, n);
     return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
@@ -3143,7 +3151,7 @@ static bool end_training(Run *run, bool ok)
     const Options *o = &run->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
     size_t holdout = (size_t)run->config->holdout, n_tokens;
-    if (!end_run(run->job, ok)) return false;
+    if (!end_progress(run->job, ok)) return false;
     if (holdout) {
         double loss = mean_loss(&run->model, run->docs.list + run->docs.n - holdout, holdout, &n_tokens, NULL);
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
@@ -3157,14 +3165,13 @@ static bool end_training(Run *run, bool ok)
 
 #define MAX_TRIES 1000             // samples in a row that are not new, before --new gives up
 
-static bool finite_scores(Run *run, const double *scores)
+static bool check_scores(Run *run, const double *scores)
 {
     return all_finite(scores, run->model.vocab_size) ||
            fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help", run->job->n_samples + 1);
 }
 
-// With --new a sample that is known is not printed, and one more is drawn in its place: infer() reads config->samples
-// again each time.
+// With --new a sample that is known is not printed, and one more is drawn in its place.
 static bool after_sample(Run *run, uint64_t i, size_t length)
 {
     Job *job = run->job;
@@ -3174,10 +3181,10 @@ static bool after_sample(Run *run, uint64_t i, size_t length)
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
-        uint64_t wanted = ++job->o.config.samples - job->n_known;
+        run->skipped++;
         return job->in_a_row < MAX_TRIES ||
                fail("no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a higher "
-                    "--temperature may help", i + 1 - job->n_known, wanted, MAX_TRIES);
+                    "--temperature may help", i + 1 - job->n_known, run->config->samples, MAX_TRIES);
     }
     if (job->numbered) say("sample %2" PRIu64 ": ", i + 1);
     for (size_t k = 0; k < length; k++) {
@@ -3190,9 +3197,11 @@ static bool after_sample(Run *run, uint64_t i, size_t length)
     return output_ok();
 }
 
-/* The commands. */
+/* ------------------------------------------------------------------------------------------------------------------
+ * Commands.
+ */
 
-// The whole main job.
+// Trains and samples: part one, then a line for people.
 static bool run_train(Job *job)
 {
     if (!microgpt(&job->run)) return false;

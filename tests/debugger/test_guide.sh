@@ -111,8 +111,8 @@ changed()
     check "$1: a line of microgpt.c is changed" sh -c "! cmp -s microgpt.c '$T/$1/microgpt.c'"
     (cd "$T/$1" && make -s CC="$CC" microgpt-debug) || not_ok "$1" "a program" "an error"
 }
-n='4 * n_embd'
-changed softplus "s/x = ag_relu(tape, x, 4 \* n_embd);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, $n), 1, $n), $n);/"
+n=n_hidden
+changed softplus "s/x = ag_relu(tape, x, n_hidden);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, $n), 1, $n), $n);/"
 { echo begin; commands '### 8.'; } >"$T/commands"
 (cd "$T/softplus" &&
     gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
