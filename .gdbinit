@@ -335,7 +335,7 @@ end
 # What follows needs gdb 10 or newer, and is last for that reason.
 #
 # What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
-pipe -d @ skip -rfu ^(note_operation|made|note_position|grad|fused|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(note_operation|made|note_position|grad|ag_vector|ag_scalar|ag_max|ag_adam)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(tape_.*|begin_line|is_output_of|lanes_backward|learning_rate)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 

@@ -161,7 +161,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
     config->lr = bench->n_embd > 256 ? 1e-4 : config->lr;       // with more, so wide a model is soon infinite
     *model = sized_model(config, work.tokenizer.vocab_size);
     if (!encode_documents(&work, all->n) ||
-        !new_model(model, all->longest, config->batch, false)) {
+        !new_model(model, all->longest, config->batch, true)) {
         return false;
     }
     init_parameters(model, &random, config);

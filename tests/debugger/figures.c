@@ -103,7 +103,7 @@ int main(int argc, char **argv)
         ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
         model = sized_model(&o.config, tokenizer.vocab_size);
     }
-    if (!ok || !new_model(&model, all.longest, 1, false)) {
+    if (!ok || !new_model(&model, all.longest, 1, true)) {
         fprintf(stderr, "%s\n", failure.text);
         return 1;
     }

@@ -103,7 +103,7 @@ static bool start(void)
     o.config.init_std = 1;
     *model = sized_model(&o.config, 3);
     random_seed(&random_numbers, 1);
-    bool ok = new_model(model, 2, 1, false);
+    bool ok = new_model(model, 2, 1, true);
     if (ok) {
         init_parameters(model, &random_numbers, &o.config);
     }
