@@ -792,7 +792,7 @@ static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, d
             Vec bi = load_once(b + i * VEC);
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bi;
         }
-        b += step;
+        if (kind == OF_LANES) b += step;
     } while (++k < depth);
     for (size_t r = 0; r < down; r++) {
         for (size_t i = 0; i < ACROSS; i++) store(row[r] + i * VEC, sums[r][i]);
@@ -817,13 +817,14 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, 
             for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
         }
         double *const *rows = kind == OF_LANES ? to + r : NULL, *const *ar = kind == OF_LANES ? a + r : a;
+        double *wr = kind == OF_LANES ? NULL : w + r * step;
         size_t first = kind == OF_LANES ? a_at : a_at + r;
         if (down == DOWN) {
-            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, DOWN);
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN);
         } else if (down == DOWN - 1) {
-            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, DOWN - 1);
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN - 1);
         } else {
-            tile(kind, rows, to_at, w + r * step, ar, first, b, step, x, depth, add, 1);
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, 1);
         }
     }
 }
