@@ -2962,23 +2962,6 @@ static void say_model(const Options *o, const Run *run, const Checkpoint *checkp
  * Prompts, known names, resumed options.
  */
 
-static void free_job(Job *job)
-{
-    Run *run = &job->run;
-    free(run->prompt.tokens);
-    free(run->docs.list);
-    free(run->docs.text);
-    free_tokenizer(&run->tokenizer);
-    free_model(&run->model);
-    free(job->known);
-    free(job->weights);
-    free(job->stats);
-    free(job->backup);
-    free(job->page.text);
-    free(job->page.log);
-    free(job->page.losses);
-}
-
 // The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
 static bool read_prompt(Run *run, const char *what, const char *text)
 {
@@ -3200,6 +3183,22 @@ static bool after_sample(Run *run, uint64_t i, size_t length)
 /* ------------------------------------------------------------------------------------------------------------------
  * Commands.
  */
+static void free_job(Job *job)
+{
+    Run *run = &job->run;
+    free(run->prompt.tokens);
+    free(run->docs.list);
+    free(run->docs.text);
+    free_tokenizer(&run->tokenizer);
+    free_model(&run->model);
+    free(job->known);
+    free(job->weights);
+    free(job->stats);
+    free(job->backup);
+    free(job->page.text);
+    free(job->page.log);
+    free(job->page.losses);
+}
 
 // Trains and samples: part one, then a line for people.
 static bool run_train(Job *job)

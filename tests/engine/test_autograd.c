@@ -993,6 +993,44 @@ static void test_waiting(void)
 }
 
 // Lanes that multiply what is not theirs alone, a mark after lanes, and lanes that are computed before the last is there.
+// A plain number that is asked for within a lane is of what was computed, not of what is still to be.
+static void test_max_in_lanes(void)
+{
+    enum { LANES = 5, N = 6 };
+    Tape both[2];
+    double *x[2], *sum[2];
+    bool ok = true;
+    for (int way = 0; way < 2; way++) {
+        ok = tape_init(&both[way], 1000, 1000, LANES) && ok;
+    }
+    for (int way = 0; ok && way < 2; way++) {
+        Tape *tape = &both[way];
+        x[way] = ag_vector(tape, LANES * N);
+        for (size_t i = 0; i < LANES * N; i++) {
+            x[way][i] = way ? x[0][i] : any_number();
+        }
+        tape_mark(tape);
+        sum[way] = ag_scalar(tape, 0);
+        double *terms = ag_vector(tape, LANES);
+        for (size_t s = 0; s < LANES; s++) {
+            if (way) {
+                tape_lane(tape);
+            }
+            double *y = ag_exp(tape, x[way] + s * N, N);
+            double max = ag_max(tape, y, N);
+            ag_copy(tape, terms + s, ag_sum(tape, ag_pow(tape, ag_add_const(tape, y, -max, N), 2, N), N), 1);
+        }
+        tape_end_lanes(tape);
+        sum[way] = ag_sum(tape, terms, LANES);
+        backward(tape, sum[way]);
+    }
+    check_all_near("the largest, asked for within lanes: the result", sum[0], sum[1], 1, 1e-14);
+    check_all_near("the largest, asked for within lanes: gradients", grad(&both[0], x[0]), grad(&both[1], x[1]),
+                   LANES * N, 1e-13);
+    tape_free(&both[0]);
+    tape_free(&both[1]);
+}
+
 static void test_lanes_of_products(void)
 {
     static const char *const kinds[] = {"all of one input", "all of one input into earlier places",
@@ -1205,6 +1243,7 @@ int main(void)
     test_passes();
     test_lanes();
     test_waiting();
+    test_max_in_lanes();
     test_lanes_of_products();
     test_adam();
     tape_free(&t);

@@ -81,6 +81,9 @@ for readme in $READMES; do
     done
 done
 check "README.md has 350 lines at most: $(wc -l <README.md)" [ "$(wc -l <README.md)" -le 350 ]
+hundreds() { for file; do sed '/^\/\* =====/,$d' "$file"; done | awk 'END { print int(NR / 100 + 0.5) }'; }
+check "README.md says how long the algorithm and the engine are" grep -qF "1,$(($(hundreds microgpt.c autograd.h autograd.c) - 10))00: \
+the algorithm $(hundreds microgpt.c)00, the engine it is built on $(hundreds autograd.h autograd.c)00;" README.md
 head -n 40 README.md >"$T/first"
 for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' '    make test ' \
     '| | microgpt.py | this program |' 'the same bytes' '--save' 'microgpt sample' '--resume' 'microgpt eval' \
