@@ -89,8 +89,8 @@ double *ag_scalar(Tape *t, double data)
     return value;
 }
 
-// Does what line k of n lanes says; a single line is line 0 of one lane. See the walks.
-static void lines_forward(Line *const *lanes, size_t n, size_t k);
+// Does what a line says. See the walks.
+static NOINLINE void line_forward(Line *l);
 
 // Writes one line; end_line() then does what it says, unless that is to wait for tape_compute().
 static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
@@ -99,19 +99,14 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
     if (!room && !t->counting) abort();
     Line *l = t->lines + (room ? t->n_lines : 0);
     t->n_lines++;
-    l->op = op;
-    l->n = (uint32_t)n;
-    l->out = out;
-    l->a = a;
-    l->b = b;
-    l->c = c;
+    *l = (Line){.op = op, .n = (uint32_t)n, .out = out, .a = a, .b = b, .c = c};
     return l;
 }
 
 static inline double *end_line(const Tape *t, Line *l)
 {
     double *out = l->out;
-    if (!t->pending) lines_forward(&l, 1, 0);
+    if (!t->pending) line_forward(l);
     return out;
 }
 
@@ -134,15 +129,30 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, do
  * gradient of out times the local derivative.
  */
 
+// Two loops that many operations share: y[i] += c * x[i], and the sum of all a[i] * b[i].
+static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
+}
+
+static inline double dot(const double *a, const double *b, size_t n)
+{
+    double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
+    }
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // as vec_sum() adds four
+    for (; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 // a + b. Local derivatives: 1 and 1.
 static void add_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->b[i]; }
 static void add_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += g[i];
-        gb[i] += g[i];
-    }
+    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
+    add_scaled(grad(t, l->b), 1, grad(t, l->out), l->n);
 }
 
 // a * b. Local derivatives: b and a.
@@ -196,16 +206,14 @@ static void relu_backward(const Tape *t, const Line *l)
 static void add_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->c; }
 static void add_const_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) ga[i] += g[i];
+    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
 }
 
 // a * c. Local derivative: c.
 static void mul_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->c; }
 static void mul_const_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a);
-    for (size_t i = 0; i < l->n; i++) ga[i] += l->c * g[i];
+    add_scaled(grad(t, l->a), l->c, grad(t, l->out), l->n);
 }
 
 // a, in another place. Local derivative: 1, as for a + c, so they share a backward.
@@ -255,12 +263,8 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 static void mul_scalar_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * *l->b; }
 static void mul_scalar_backward(const Tape *t, const Line *l)
 {
-    double *g = grad(t, l->out), *ga = grad(t, l->a), sum = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        ga[i] += *l->b * g[i];
-        sum += l->a[i] * g[i];
-    }
-    *grad(t, l->b) += sum;
+    add_scaled(grad(t, l->a), *l->b, grad(t, l->out), l->n);
+    *grad(t, l->b) += dot(l->a, grad(t, l->out), l->n);
 }
 
 // a[0] + a[1] + ... Local derivatives: 1.
@@ -292,24 +296,6 @@ double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
     if (!t->fused) return sum_of_products(t, out, a, b, 1, n);
     return end_line(t, begin_line(t, OP_DOT, out, n, a, b, 0));
-}
-
-// The two loops of all fused sums of products below.
-static inline double dot(const double *a, const double *b, size_t n)
-{
-    double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
-    }
-    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // as vec_sum() adds four
-    for (; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
 }
 
 static void dot_forward(Line *l) { *l->out = dot(l->a, l->b, l->n); }
@@ -495,6 +481,7 @@ typedef struct {
 
 static const FastOperation faster[N_OPS];              // defined at the end; all NULL in plain builds
 
+// Line k of n lanes; a single line is line 0 of one lane.
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
@@ -502,6 +489,8 @@ static void lines_forward(Line *const *lanes, size_t n, size_t k)
     void (*forward)(Line *) = faster[op].forward ? faster[op].forward : operations[op].forward;
     for (size_t lane = 0; lane < n; lane++) forward(&lanes[lane][k]);
 }
+
+static void line_forward(Line *l) { lines_forward(&l, 1, 0); }
 
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
@@ -548,8 +537,8 @@ void tape_end_lanes(Tape *t)
     const Line *first = t->lanes[0], *lane = t->lanes[t->n_lanes - 1];
     size_t length = (size_t)(t->lines + t->n_lines - lane), k = 0;
     if (t->n_lanes == 1) t->lane_length = length;
-    while (k < length && k < t->lane_length && lane[k].op == first[k].op) k++;
-    t->ragged = t->ragged || k < length || k < t->lane_length;
+    while (k < length && lane[k].op == first[k].op) k++;
+    t->ragged = t->ragged || k < length || length != t->lane_length;
     t->in_lane = false;
 }
 
@@ -579,7 +568,7 @@ void tape_compute(Tape *t)
     for (size_t k = 0; t->n_lanes > 0 && k < t->lane_length; k++) lines_forward(t->lanes, t->n_lanes, k);
     for (size_t lane = 0; lane <= t->n_lanes; lane++) {  // then what is outside the lanes; all, if there are none
         Line *next = lane < t->n_lanes ? t->lanes[lane] : end;
-        for (; l < next; l++) lines_forward(&l, 1, 0);
+        for (; l < next; l++) line_forward(l);
         l += lane < t->n_lanes ? t->lane_length : 0;
     }
 }
@@ -895,7 +884,7 @@ static NOINLINE void multiply_lanes(const Product *p, bool to_y, bool add)
             const double *b = panel;
             if (to_y) {
                 pack_transpose(panel, p->w + j0 * p->stride + k0, p->stride, depth, width, p->c);
-            } else if (width == WIDTH && p->c == 1 && (p->n < FEW_LANES || depth * p->stride <= DEPTH * WIDTH)) {
+            } else if (width == WIDTH && p->c == 1 && depth * p->stride <= DEPTH * WIDTH) {
                 b = p->w + k0 * p->stride + j0;              // small enough to stay in the cache as it is
                 step = p->stride;
             } else {
@@ -927,8 +916,8 @@ static NOINLINE void multiply_lanes(const Product *p, bool to_y, bool add)
     }
 }
 
-// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w. With many lanes, x
-// and y are copied to one place first; rows that a lane does not see are zero there.
+// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w. x and y are copied to
+// one place first; rows that a lane does not see are zero there.
 static NOINLINE void add_outer_products(const Product *p)
 {
     enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };           // PAD: so that not all rows meet in the same cache lines
@@ -936,13 +925,6 @@ static NOINLINE void add_outer_products(const Product *p)
     double scratch[DOWN][WIDTH], *x[MAX_LANES], *y[MAX_LANES];
     size_t rows = p->rows[p->n - 1];
     bool all = p->rows[0] == rows && p->cols % WIDTH == 0;
-    if (p->n < FEW_LANES && all && p->c == 1) {              // few: used in place
-        for (size_t i = 0; i < p->cols; i += WIDTH) {
-            for (size_t lane = 0; lane < p->n; lane++) x[lane] = p->x[lane] + i;
-            tiles_of_rows(p->w + i, p->stride, p->y, 0, rows, x, p->n);
-        }
-        return;
-    }
     for (size_t i0 = 0; i0 < p->cols; i0 += COLS) {
         size_t cols = smaller(p->cols - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
         for (size_t lane = 0; lane < p->n; lane++) pack_row(x_copy[lane], p->x[lane] + i0, cols, whole, p->c);
@@ -1094,22 +1076,44 @@ static bool linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, lanes, n, k, false);
-        if (p.n >= FEW_LANES || p.cols % VEC) {
-            multiply_lanes(&p, true, false);
-        } else {
-            multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
-        }
+        bool few = p.n < FEW_LANES && p.cols % VEC == 0;
+        if (few) multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
+        if (!few) multiply_lanes(&p, true, false);
     }
     return true;
+}
+
+// The gradients of y = w x for few lanes: all is used in place, as many columns at a time as a tile has.
+static void few_lanes_backward(const Tape *t, const Product *p)
+{
+    double *x[FEW_LANES], *gx[FEW_LANES], *gy[FEW_LANES];
+    size_t rows = p->rows[0];
+    for (size_t lane = 0; lane < p->n; lane++) {
+        gx[lane] = grad(t, p->x[lane]);
+        gy[lane] = grad(t, p->y[lane]);
+    }
+    for (size_t i = 0; i < p->cols; i += WIDTH) {
+        for (size_t lane = 0; lane < p->n; lane++) x[lane] = p->x[lane] + i;
+        tiles_of_rows(grad(t, p->w + i), p->stride, gy, 0, rows, x, p->n);
+    }
+    for (size_t k = 0; k < rows; k += DEPTH) {
+        const double *w = p->w + k * p->stride;
+        size_t depth = smaller(DEPTH, rows - k);
+        for (size_t i = 0; i < p->cols; i += WIDTH) tiles_of_lanes(gx, i, gy, k, p->n, w + i, p->stride, depth, true);
+    }
 }
 
 // The gradients of products: of the rows first, then of what was multiplied by them.
 static bool linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    bool weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
+    bool matrix = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, lanes, n, k, true);
+        if (matrix && p.n < FEW_LANES && p.cols % WIDTH == 0) {
+            few_lanes_backward(t, &p);
+            continue;
+        }
         double *w = p.w, **in = weighted ? p.y : p.x, **out = weighted ? p.x : p.y;
         for (size_t lane = 0; lane < p.n; lane++) out[lane] = grad(t, out[lane]);
         p.w = grad(t, w);
