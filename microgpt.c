@@ -1364,45 +1364,36 @@ static bool was_given(const Options *o, size_t offset)
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
 
 // A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
-// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
+// remembered, and the text is made to end there: so it is enough to ask for it once there is nothing more to read.
 typedef struct {
-    unsigned char *at, *end;
-    const char *expected;          // what should have been there; NULL: nothing is wrong
-    unsigned char *wrong;          // where
+    char *at, *end;                // at the end there is a zero
+    const char *expected;          // what should have been there instead; NULL: nothing is wrong
 } Json;
 
 static void json_expect(Json *json, const char *expected)
 {
-    if (!json->expected) {
-        json->expected = expected;
-        json->wrong = json->at;
-        json->at = json->end;
-    }
+    if (json->expected) return;
+    json->expected = expected;
+    json->end = json->at;
+    *json->end = '\0';
 }
 
-static void json_space(Json *json)
-{
-    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) json->at++;
-}
+static void json_space(Json *json) { json->at += strspn(json->at, " \t\n\r"); }
 
-static void json_mark(Json *json, unsigned char mark, const char *expected)
+// Reads a mark, if it is the next. If it is not, that is wrong, unless `expected` is NULL.
+static bool json_mark(Json *json, char mark, const char *expected)
 {
     json_space(json);
-    if (json->at == json->end || *json->at != mark) {
-        json_expect(json, expected);
-    } else {
-        json->at++;
-    }
+    bool next = *json->at == mark;
+    json->at += next;
+    if (!next && expected) json_expect(json, expected);
+    return next;
 }
 
 // Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
-static bool json_next(Json *json, bool first, unsigned char close)
+static bool json_next(Json *json, bool first, char close)
 {
-    json_space(json);
-    if (json->at < json->end && *json->at == close) {
-        json->at++;
-        return false;
-    }
+    if (json_mark(json, close, NULL)) return false;
     if (!first) json_mark(json, ',', "a comma");
     return !json->expected;
 }
@@ -1410,27 +1401,22 @@ static bool json_next(Json *json, bool first, unsigned char close)
 // Four hexadecimal digits; -1: they are not.
 static int32_t json_hex(Json *json)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    int32_t code = 0;
-    for (int i = 0; i < 4; i++) {
-        const char *digit = json->at < json->end && *json->at ? strchr(digits, *json->at) : NULL;
-        if (!digit) return -1;
-        code = code << 4 | (int32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
-        json->at++;
-    }
-    return code;
+    char digits[5] = "";
+    size_t n = strspn(strncpy(digits, json->at, 4), "0123456789abcdefABCDEF");
+    json->at += n;
+    return n == 4 ? (int32_t)strtol(digits, NULL, 16) : -1;
 }
 
 // What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    unsigned char c = json->at < json->end ? *json->at++ : 0;
+    char c = *json->at;
+    json->at += json->at < json->end;
     if (c && strchr(marks, c)) return codes[strchr(marks, c) - marks];
     int32_t code = c == 'u' ? json_hex(json) : -1;
     if (code < 0xd800 || code > 0xdfff) return code;
-    bool two = code <= 0xdbff && json->end - json->at >= 2 && json->at[0] == '\\' && json->at[1] == 'u';
-    if (!two) return -1;
+    if (code > 0xdbff || strncmp(json->at, "\\u", 2) != 0) return -1;
     json->at += 2;
     int32_t low = json_hex(json);
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -1439,26 +1425,24 @@ static int32_t json_escape(Json *json)
 static const char *json_string(Json *json)
 {
     json_mark(json, '"', "a string");
-    unsigned char *to = json->at, *start = to;
+    char *start = json->at, *to = start;
     while (!json->expected) {
         size_t used = 0;
-        int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
+        int32_t code = decode_utf8((unsigned char *)json->at, (size_t)(json->end - json->at), &used);
         if (code < 0x20) {
             json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
             break;
         }
         json->at += used;
-        if (code == '"') {
-            *to = '\0';
-            return (const char *)start;
-        }
+        if (code == '"') break;
         if (code == '\\' && (code = json_escape(json)) <= 0) {
             json_expect(json, "a valid escape");
             break;
         }
-        to += encode_utf8((uint32_t)code, (char *)to);
+        to += encode_utf8((uint32_t)code, to);
     }
-    return "";
+    *to = '\0';
+    return start;
 }
 
 static const char *json_key(Json *json)
@@ -1472,13 +1456,13 @@ static const char *json_key(Json *json)
 static uint64_t json_number(Json *json)
 {
     json_space(json);
-    const unsigned char *start = json->at;
+    const char *start = json->at;
     uint64_t number = 0;
-    for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
+    for (; *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
         if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
             json_expect(json, "a whole number of 64 bits");
-            return 0;
+            break;
         }
         number = number * 10 + digit;
     }
@@ -1515,7 +1499,7 @@ typedef struct { const char *name, *value; } Pair;
 
 typedef struct {
     const char *path;
-    unsigned char *bytes;          // the header, which all names and strings point into
+    char *bytes;                   // the header, which all names and strings point into
     Tensor *tensors;               // [n_tensors]
     Pair *metadata;                // [n_metadata]
     size_t n_tensors, n_metadata;
@@ -1668,7 +1652,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
         return fail("%s: not a model file: %s", header->path,
                     got < 8 ? "too short for a header" : "the header's length cannot be right");
     }
-    header->bytes = calloc((size_t)length, 1);
+    header->bytes = calloc((size_t)length + 1, 1);
     header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);     // each has so many bytes, or more
     header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
     if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
@@ -1678,8 +1662,7 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
     if (json.expected) {
-        return fail("%s: header, byte %zu: expected %s", header->path, (size_t)(json.wrong - header->bytes),
-                    json.expected);
+        return fail("%s: header, byte %td: expected %s", header->path, json.at - header->bytes, json.expected);
     }
     const char *twice = sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
     if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
