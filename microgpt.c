@@ -1490,7 +1490,7 @@ typedef struct {
     const char *dtype;
     uint64_t shape[8];
     size_t n_dims;
-    uint64_t n, width;             // how many numbers, of how many bytes each
+    uint64_t width;                // bytes of a number
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
 } Tensor;
@@ -1535,9 +1535,8 @@ static void parse_tensor(Tensor *tensor, Json *json)
             json_expect(json, "dtype, shape and data_offsets before this, once each");
         }
     }
-    if (!tensor->dtype || !has_shape || !has_offsets) {
-        json_expect(json, "dtype, shape and data_offsets before this");
-    }
+    bool complete = tensor->dtype && has_shape && has_offsets;
+    if (!complete) json_expect(json, "dtype, shape and data_offsets before this");
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
 }
@@ -1597,18 +1596,15 @@ static const char *find_metadata(const Header *header, const char *name)
 // one after the other. The tensors are put in the order of their names.
 static bool check_tensors(Header *header, uint64_t *data_size)
 {
-    static const struct { const char *name; uint64_t width; } dtypes[] = {
-        {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2},
-        {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
+    static const char *const dtypes[] = {          // [bytes of a number]
+        [8] = "F64|I64|U64", [4] = "F32|I32|U32", [2] = "F16|BF16|I16|U16", [1] = "I8|U8|BOOL",
     };
     *data_size = 0;
     if (header->n_tensors == 0) return fail("%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
-        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
-            t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
-        }
+        for (t->width = 8; t->width && find_name(dtypes[t->width], t->dtype) < 0;) t->width /= 2;
         if (!t->width) return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
@@ -1617,7 +1613,6 @@ static bool check_tensors(Header *header, uint64_t *data_size)
             }
             bytes *= t->shape[k];
         }
-        t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
             return fail("%s: tensor %s: its offsets do not fit its shape", header->path, t->name);
         }
@@ -1639,26 +1634,29 @@ static uint64_t decode_word(const unsigned char *bytes, uint64_t width)
     return word;
 }
 
+// So many bytes of the file, which must not end before them.
+static bool read_bytes(int file, void *bytes, size_t n, const Header *header, const char *if_it_ends)
+{
+    ssize_t got = read_up_to(file, bytes, n);
+    return got == (ssize_t)n || fail("%s: %s", header->path, got < 0 ? strerror(errno) : if_it_ends);
+}
+
 // The header, read and checked as far as it can be without knowing what the model should look like.
 static bool read_header(int file, Header *header, uint64_t *data_size)
 {
-    unsigned char length_bytes[8] = {0};
+    unsigned char length_bytes[8];
     struct stat info;
     bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-    ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) return fail_errno(header->path);
+    if (!read_bytes(file, length_bytes, 8, header, "not a model file: too short for a header")) return false;
     uint64_t length = decode_word(length_bytes, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
-    if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail("%s: not a model file: %s", header->path,
-                    got < 8 ? "too short for a header" : "the header's length cannot be right");
+    if (length < 2 || length > MAX_HEADER || length > size - 8) {
+        return fail("%s: not a model file: the header's length cannot be right", header->path);
     }
     header->bytes = calloc((size_t)length + 1, 1);
     header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);     // each has so many bytes, or more
     header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
     if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
-    got = read_up_to(file, header->bytes, (size_t)length);
-    if (got < 0) return fail_errno(header->path);
-    if (got != (ssize_t)length) return fail("%s: it ends within the header", header->path);
+    if (!read_bytes(file, header->bytes, (size_t)length, header, "it ends within the header")) return false;
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
     if (json.expected) {
@@ -1726,9 +1724,7 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
         if (!option->stored) continue;
         metadata_key(option, key, sizeof key);
         const char *value = find_metadata(header, key);
-        if (!value && option->stored == OF_MODEL) {
-            return fail("%s: metadata: %s is missing", header->path, key);
-        }
+        if (!value && option->stored == OF_MODEL) return fail("%s: metadata: %s is missing", header->path, key);
         if (!value && option->stored != OF_RUN_LATER) note_missing(checkpoint, key);
         if (value && !set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
@@ -1751,27 +1747,18 @@ static bool place_tensor(const Header *header, const char *prefix, const Matrix 
         note_missing(checkpoint, name);
         return strncmp(name, "train.", 6) == 0 || fail("%s: tensor %s is missing", header->path, name);
     }
-    bool fits = w->cols ? t->n_dims == 2 && t->shape[0] == w->rows && t->shape[1] == w->cols
-                        : t->n_dims == 1 && t->shape[0] == w->rows;
-    if (!fits) {
-        return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
-    }
-    if (strcmp(t->dtype, "F64") != 0 && strcmp(t->dtype, "F32") != 0) {
-        return fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
-    }
+    bool fits = t->n_dims == (w->cols ? 2 : 1) && t->shape[0] == w->rows && t->shape[1] == w->cols;
+    if (!fits) return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
     t->to = to;
-    return true;
+    return find_name("F64|F32", t->dtype) >= 0 ||
+           fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
 }
 
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
-    uint64_t bits = decode_word(bytes, width);
-    uint32_t bits32 = (uint32_t)bits;
-    double x;
-    float x32;
-    memcpy(&x, &bits, sizeof x);
-    memcpy(&x32, &bits32, sizeof x32);
-    return width == 4 ? (double)x32 : x;
+    union { uint64_t word; double number; } f64 = {decode_word(bytes, width)};
+    union { uint32_t word; float number; } f32 = {(uint32_t)f64.word};
+    return width == 4 ? (double)f32.number : f64.number;
 }
 
 // The hash FNV-1a of bytes, after those whose hash is given.
@@ -1788,7 +1775,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 // The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
 static bool read_data(int file, Header *header)
 {
-    static unsigned char bytes[1 << 14];
+    static unsigned char bytes[1 << 14];           // room for whole numbers, whatever their width
     char checksum[32];
     const char *expected = find_metadata(header, "checksum");
     uint64_t hash = FNV_START;
@@ -1798,20 +1785,17 @@ static bool read_data(int file, Header *header)
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
             return fail("%s: tensor %s: the model has none of this name", header->path, t->name);
         }
-        for (uint64_t done = 0; done < t->n;) {
-            uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
-            ssize_t size = (ssize_t)(n * t->width), got = read_up_to(file, bytes, (size_t)size);
-            if (got != size) {
-                return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the data");
-            }
-            hash = hash_bytes(hash, bytes, (size_t)size);
-            for (uint64_t k = 0; t->to && k < n; k++, done++) {
-                t->to[done] = decode_number(bytes + k * t->width, t->width);
-                if (!isfinite(t->to[done])) {
-                    return fail("%s: tensor %s: number %" PRIu64 " is not finite", header->path, t->name, done + 1);
+        double *to = t->to;
+        for (uint64_t at = t->begin, n; at < t->end; at += n) {
+            n = t->end - at < sizeof bytes ? t->end - at : sizeof bytes;
+            if (!read_bytes(file, bytes, (size_t)n, header, "it ends within the data")) return false;
+            hash = hash_bytes(hash, bytes, (size_t)n);
+            for (uint64_t k = 0; to && k < n; k += t->width, to++) {
+                *to = decode_number(bytes + k, t->width);
+                if (!isfinite(*to)) {
+                    return fail("%s: tensor %s: number %td is not finite", header->path, t->name, to - t->to + 1);
                 }
             }
-            done += t->to ? 0 : n;
         }
     }
     snprintf(checksum, sizeof checksum, CHECKSUM, hash);
@@ -1845,6 +1829,9 @@ static bool unpack_random(Random *random, const double *numbers)
     return true;
 }
 
+// Of every matrix there are three tensors: its numbers, and Adam's memory of them in m and v.
+static const char *const prefixes[] = {"", "train.m.", "train.v."};
+
 // A model of the sizes that the configuration says, without memory as yet.
 static Model sized_model(const Config *config, size_t vocab_size)
 {
@@ -1869,27 +1856,23 @@ static bool read_model(int file, Header *header, size_t longest, Run *run, Check
     if (!new_model(model, longest, run->resumed ? o->config.batch : 1, FUSED_TAPE)) return false;
     model->steps_done = o->step;
 
-    double numbers[N_RANDOM] = {0};
+    double numbers[N_RANDOM] = {0}, *const vectors[] = {model->params, model->m, model->v};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
     if (!place_tensor(header, "", &train_random, numbers, checkpoint)) return false;
     bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
     for (size_t i = 0; i < model->n_matrices; i++) {
-        Matrix *w = &model->state_dict[i];
-        ptrdiff_t at = w->data - model->params;
-        if (!place_tensor(header, "", w, w->data, checkpoint) ||
-            !place_tensor(header, "train.m.", w, model->m + at, checkpoint) ||
-            !place_tensor(header, "train.v.", w, model->v + at, checkpoint)) {
-            return false;
+        const Matrix *w = &model->state_dict[i];
+        for (size_t p = 0; p < 3; p++) {
+            double *to = vectors[p] + (w->data - model->params);
+            if (!place_tensor(header, prefixes[p], w, to, checkpoint)) return false;
         }
     }
     if (!read_data(file, header)) return false;
-    checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
-    if (exact && !checkpoint->has_random) {
-        return fail("%s: tensor train.random: not the state of the random generator", header->path);
-    }
     if (random && !exact) note_missing(checkpoint, "train.random in F64");
-    return true;
+    checkpoint->has_random = exact;
+    return !exact || unpack_random(&checkpoint->random, numbers) ||
+           fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
 static void free_header(Header *header)
@@ -1953,7 +1936,8 @@ static int open_part(Target *target)
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
-    int fd = -1, prefix = (int)(base - target->path) + (int)used;
+    int fd = -1, folder = (int)(base - target->path), prefix = folder + (int)used;
+    snprintf(target->folder, sizeof target->folder, "%.*s.", folder, target->path);
     hold_signals(true);
     for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
         sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
@@ -1974,9 +1958,7 @@ static void take_mode(const Target *target, int fd)
     mode_t mode = 0666 & ~mask;
     if (stat(target->path, &old) == 0) {
         mode = old.st_mode & 0777;
-        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) {
-            mode &= 0707;
-        }
+        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) mode &= 0707;
     }
     fchmod(fd, mode);
 }
@@ -1986,8 +1968,7 @@ static bool find_target(Target *target, const char *name)
 {
     struct stat info;
     target->name = name;
-    errno = ENOENT;
-    if (*name && realpath(name, target->path)) {
+    if (realpath(name, target->path)) {
         if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
         if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     } else if (errno != ENOENT || !*name) {
@@ -1997,9 +1978,6 @@ static bool find_target(Target *target, const char *name)
     } else {
         snprintf(target->path, sizeof target->path, "%s", name);
     }
-    const char *slash = strrchr(target->path, '/');
-    int length = slash && slash > target->path ? (int)(slash - target->path) : 1;
-    snprintf(target->folder, sizeof target->folder, "%.*s", length, slash ? target->path : ".");
     target->reserve = open_part(target);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
@@ -2009,16 +1987,13 @@ static bool find_target(Target *target, const char *name)
 }
 
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
-// Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
-static char *new_header(const char *name, Options o, uint64_t step, const Run *run, uint64_t hash, size_t *length)
+// Spaces at its end let the numbers begin at a multiple of eight.
+static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header, size_t *length)
 {
     const Model *model = &run->model;
-    char *header = NULL, pair[STORED_ROOM];
-    FILE *out = open_memstream(&header, length);
-    if (!out) {
-        no_memory();
-        return NULL;
-    }
+    char pair[STORED_ROOM];
+    FILE *out = open_memstream(header, length);
+    if (!out) return no_memory();
     o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (size_t i = 0; i < N_OPTIONS; i++) fputs(stored_text(&options[i], &o, pair), out);
@@ -2033,7 +2008,6 @@ static char *new_header(const char *name, Options o, uint64_t step, const Run *r
         }
     }
     fprintf(out, "\"}");
-    static const char *const prefixes[] = {"", "train.m.", "train.v."};
     size_t at = 0;
     for (size_t p = 0; p < 3; p++) {
         for (size_t i = 0; i < model->n_matrices; i++) {
@@ -2049,42 +2023,31 @@ static char *new_header(const char *name, Options o, uint64_t step, const Run *r
     fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
     bool ok = !ferror(out);
     ok = fclose(out) == 0 && ok;
-    if (ok && *length <= MAX_HEADER) return header;
-    free(header);
-    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", name);
-    return NULL;
+    if (ok && *length <= MAX_HEADER) return true;
+    free(*header);
+    return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
 }
 
 // Whether the model can be saved, as far as that can be known before the first step.
 static bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;
-    char *header = NULL;
-    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, run, 0, &length));
+    char *header;
+    if (!find_target(target, o->save) || !new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
     free(header);
-    return ok;
+    return true;
 }
 
-static void encode_word(uint64_t word, unsigned char bytes[8])
+static const unsigned char *encode_word(uint64_t word, unsigned char bytes[8])
 {
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(word >> 8 * i);
+    return bytes;
 }
 
-// Numbers as they are in a file: into it, or, if `out` is NULL, into the hash, which is returned.
-static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t hash)
+static const unsigned char *encode_number(double number, unsigned char bytes[8])
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char bytes[8];
-        uint64_t bits;
-        memcpy(&bits, &a[i], sizeof bits);
-        encode_word(bits, bytes);
-        if (out) {
-            put_bytes(out, bytes, 8);
-        } else {
-            hash = hash_bytes(hash, bytes, 8);
-        }
-    }
-    return hash;
+    union { double number; uint64_t word; } f64 = {number};
+    return encode_word(f64.word, bytes);
 }
 
 // Writes the model, and what a resume needs. If the finished file cannot take its final name, it stays where it is.
@@ -2104,19 +2067,20 @@ static bool save_model(Target *target, const Options *o, const Run *run)
         if (!all_finite(parts[p].a, parts[p].n)) {
             return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
-        hash = put_numbers(NULL, parts[p].a, parts[p].n, hash);
+        for (size_t i = 0; i < parts[p].n; i++) hash = hash_bytes(hash, encode_number(parts[p].a[i], bytes), 8);
     }
-    size_t length = 0;
-    char *header = new_header(target->name, *o, model->steps_done, run, hash, &length);
-    if (!header) return false;
+    size_t length;
+    char *header;
+    if (!new_header(*o, model->steps_done, run, hash, &header, &length)) return false;
     if (target->reserve >= 0) close(target->reserve);
     target->reserve = -1;
     out.file = open_part(target);
     out.error = out.file < 0 ? errno : 0;
-    encode_word(length, bytes);
-    put_bytes(&out, bytes, 8);
+    put_bytes(&out, encode_word(length, bytes), 8);
     put_bytes(&out, header, length);
-    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p].a, parts[p].n, 0);
+    for (size_t p = 0; p < 4; p++) {
+        for (size_t i = 0; i < parts[p].n; i++) put_bytes(&out, encode_number(parts[p].a[i], bytes), 8);
+    }
     free(header);
     flush(&out);
     take_mode(target, out.file);
