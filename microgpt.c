@@ -1360,8 +1360,13 @@ static bool was_given(const Options *o, size_t offset)
  * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
  * before it is used.
  */
-#define MAX_HEADER 100000000      // bytes: the format's own limit
+#define MAX_HEADER 100000000       // bytes: the format's own limit
+#define STORED_ROOM 144            // for an option as a member of the metadata
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
+#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata: the hash FNV-1a of all numbers
+#define FNV_START 14695981039346656037u
+#define FNV_PRIME 1099511628211u
+static const char *const prefixes[] = {"", "train.m.", "train.v."};        // of a matrix: its numbers, Adam's m and v
 
 // A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
 // remembered, and the text is made to end there: so it is enough to ask for it once there is nothing more to read.
@@ -1474,14 +1479,10 @@ static uint64_t json_number(Json *json)
 static size_t json_list(Json *json, uint64_t *list, size_t max)
 {
     size_t n = 0;
+    bool more;
     json_mark(json, '[', "a list of numbers");
-    while (json_next(json, n == 0, ']')) {
-        if (n == max) {
-            json_expect(json, "a shorter list");
-            break;
-        }
-        list[n++] = json_number(json);
-    }
+    while ((more = json_next(json, n == 0, ']')) && n < max) list[n++] = json_number(json);
+    if (more) json_expect(json, "a shorter list");
     return n;
 }
 
@@ -1503,40 +1504,38 @@ typedef struct {
     Tensor *tensors;               // [n_tensors]
     Pair *metadata;                // [n_metadata]
     size_t n_tensors, n_metadata;
+    uint64_t data_size;            // bytes of all tensors together
 } Header;
 
 static void parse_metadata(Header *header, Json *json)
 {
     json_mark(json, '{', "an object of strings");
     while (json_next(json, header->n_metadata == 0, '}')) {
-        Pair *pair = &header->metadata[header->n_metadata++];
-        pair->name = json_key(json);
-        pair->value = json_string(json);
+        const char *name = json_key(json);
+        header->metadata[header->n_metadata++] = (Pair){name, json_string(json)};
     }
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
 static void parse_tensor(Tensor *tensor, Json *json)
 {
+    enum { DTYPE, SHAPE, OFFSETS };
+    bool seen[3] = {false};
+    size_t n_seen = 0;
     uint64_t offsets[2] = {0};
-    bool has_shape = false, has_offsets = false;
     json_mark(json, '{', "an object");
-    for (bool first = true; json_next(json, first, '}'); first = false) {
-        const char *key = json_key(json);
-        if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            tensor->dtype = json_string(json);
-        } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            tensor->n_dims = json_list(json, tensor->shape, 8);
-            has_shape = true;
-        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
-            has_offsets = json_list(json, offsets, 2) == 2;
-            if (!has_offsets) json_expect(json, "two offsets");
-        } else {
+    for (; json_next(json, n_seen == 0, '}'); n_seen++) {
+        int key = find_name("dtype|shape|data_offsets", json_key(json));
+        if (key < 0 || seen[key]) {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
+            break;
         }
+        seen[key] = true;
+        if (key == DTYPE) tensor->dtype = json_string(json);
+        if (key == SHAPE) tensor->n_dims = json_list(json, tensor->shape, 8);
+        if (key == OFFSETS && json_list(json, offsets, 2) < 2) json_expect(json, "two offsets");
     }
-    bool complete = tensor->dtype && has_shape && has_offsets;
-    if (!complete) json_expect(json, "dtype, shape and data_offsets before this");
+    if (n_seen < 3) json_expect(json, "dtype, shape and data_offsets before this");
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
 }
@@ -1594,17 +1593,17 @@ static const char *find_metadata(const Header *header, const char *name)
 
 // Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
 // one after the other. The tensors are put in the order of their names.
-static bool check_tensors(Header *header, uint64_t *data_size)
+static bool check_tensors(Header *header)
 {
     static const char *const dtypes[] = {          // [bytes of a number]
         [8] = "F64|I64|U64", [4] = "F32|I32|U32", [2] = "F16|BF16|I16|U16", [1] = "I8|U8|BOOL",
     };
-    *data_size = 0;
     if (header->n_tensors == 0) return fail("%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
-        for (t->width = 8; t->width && find_name(dtypes[t->width], t->dtype) < 0;) t->width /= 2;
+        t->width = 8;
+        while (t->width && find_name(dtypes[t->width], t->dtype) < 0) t->width /= 2;
         if (!t->width) return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
@@ -1616,11 +1615,11 @@ static bool check_tensors(Header *header, uint64_t *data_size)
         if (t->end < t->begin || t->end - t->begin != bytes) {
             return fail("%s: tensor %s: its offsets do not fit its shape", header->path, t->name);
         }
-        if (t->begin != *data_size) {
+        if (t->begin != header->data_size) {
             return fail("%s: tensor %s: %s before its data", header->path, t->name,
-                        t->begin > *data_size ? "a gap" : "an overlap");
+                        t->begin > header->data_size ? "a gap" : "an overlap");
         }
-        *data_size = t->end;
+        header->data_size = t->end;
     }
     const char *twice = sort_by_name(header->tensors, header->n_tensors, sizeof *header->tensors);
     return !twice || fail("%s: two tensors named %s", header->path, twice);
@@ -1642,7 +1641,7 @@ static bool read_bytes(int file, void *bytes, size_t n, const Header *header, co
 }
 
 // The header, read and checked as far as it can be without knowing what the model should look like.
-static bool read_header(int file, Header *header, uint64_t *data_size)
+static bool read_header(int file, Header *header)
 {
     unsigned char length_bytes[8];
     struct stat info;
@@ -1664,10 +1663,10 @@ static bool read_header(int file, Header *header, uint64_t *data_size)
     }
     const char *twice = sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
     if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
-    return check_tensors(header, data_size) &&
-           (size == UINT64_MAX || size - 8 - length == *data_size ||
+    return check_tensors(header) &&
+           (!regular || size - 8 - length == header->data_size ||
             fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path, size - 8 - length,
-                 *data_size));
+                 header->data_size));
 }
 
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
@@ -1692,8 +1691,6 @@ static void metadata_key(const Option *option, char *key, size_t room)
     snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
-
-enum { STORED_ROOM = 144 };
 
 // An option as a member of the metadata, after a comma; "" if it is not stored.
 static const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
@@ -1762,10 +1759,6 @@ static double decode_number(const unsigned char *bytes, uint64_t width)
 }
 
 // The hash FNV-1a of bytes, after those whose hash is given.
-#define FNV_START 14695981039346656037u
-#define FNV_PRIME 1099511628211u
-#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata
-
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * FNV_PRIME;
@@ -1822,15 +1815,10 @@ static bool unpack_random(Random *random, const double *numbers)
         double x = numbers[i], max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
         if (x < 0 || x > max || x != floor(x)) return false;
     }
+    *random = (Random){.used = (size_t)numbers[624], .has_gauss = numbers[625] > 0, .gauss_next = numbers[626]};
     for (size_t i = 0; i < 624; i++) random->words[i] = (uint32_t)numbers[i];
-    random->used = (size_t)numbers[624];
-    random->has_gauss = numbers[625] > 0;
-    random->gauss_next = numbers[626];
     return true;
 }
-
-// Of every matrix there are three tensors: its numbers, and Adam's memory of them in m and v.
-static const char *const prefixes[] = {"", "train.m.", "train.v."};
 
 // A model of the sizes that the configuration says, without memory as yet.
 static Model sized_model(const Config *config, size_t vocab_size)
@@ -1846,11 +1834,11 @@ static bool read_model(int file, Header *header, size_t longest, Run *run, Check
 {
     const Options *o = &checkpoint->options;
     Model *model = &run->model;
-    uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &run->tokenizer)) return false;
+    if (!read_header(file, header) || !read_metadata(header, checkpoint, &run->tokenizer)) return false;
     // Memory is taken only for a model whose numbers the file could hold.
     *model = sized_model(&o->config, run->tokenizer.vocab_size);
-    if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
+    if (min_parameters(model) * 4 > (double)header->data_size ||
+        count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, run->resumed ? o->config.batch : 1, FUSED_TAPE)) return false;
@@ -1920,10 +1908,9 @@ static void handle_signals(void)
     sigemptyset(&handled);
     ours.sa_mask = handled;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            sigaction(signals[i], &ours, NULL);
-            sigaddset(&handled, signals[i]);
-        }
+        if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+        sigaction(signals[i], &ours, NULL);
+        sigaddset(&handled, signals[i]);
     }
 }
 
@@ -1968,16 +1955,12 @@ static bool find_target(Target *target, const char *name)
 {
     struct stat info;
     target->name = name;
-    if (realpath(name, target->path)) {
-        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
-        if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
-    } else if (errno != ENOENT || !*name) {
-        return fail_errno(name);
-    } else if (lstat(name, &info) == 0) {
-        return fail("%s: a link that leads nowhere", name);
-    } else {
-        snprintf(target->path, sizeof target->path, "%s", name);
-    }
+    bool there = realpath(name, target->path);
+    if (there && (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0)) return fail_errno(name);
+    if (there && !S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
+    if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
+    if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
+    if (!there) snprintf(target->path, sizeof target->path, "%s", name);
     target->reserve = open_part(target);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
@@ -1987,7 +1970,6 @@ static bool find_target(Target *target, const char *name)
 }
 
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
-// Spaces at its end let the numbers begin at a multiple of eight.
 static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header, size_t *length)
 {
     const Model *model = &run->model;
@@ -2020,9 +2002,8 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     }
     fprintf(out, ",\"train.random\":{\"dtype\":\"F64\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}", N_RANDOM, at,
             at + 8 * N_RANDOM);
-    fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
-    bool ok = !ferror(out);
-    ok = fclose(out) == 0 && ok;
+    fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");      // the numbers begin at a multiple of eight
+    bool error = ferror(out), ok = fclose(out) == 0 && !error;
     if (ok && *length <= MAX_HEADER) return true;
     free(*header);
     return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
@@ -2058,16 +2039,14 @@ static bool save_model(Target *target, const Options *o, const Run *run)
     unsigned char bytes[8];
     double numbers[N_RANDOM];
     pack_random(run->rng, numbers);
-    const struct { const double *a; size_t n; } parts[] = {
-        {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
-        {numbers, N_RANDOM},
-    };
+    const double *const parts[] = {model->params, model->m, model->v, numbers};
+    const size_t sizes[] = {model->num_params, model->num_params, model->num_params, N_RANDOM};
     uint64_t hash = FNV_START;
     for (size_t p = 0; p < 4; p++) {
-        if (!all_finite(parts[p].a, parts[p].n)) {
+        if (!all_finite(parts[p], sizes[p])) {
             return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
-        for (size_t i = 0; i < parts[p].n; i++) hash = hash_bytes(hash, encode_number(parts[p].a[i], bytes), 8);
+        for (size_t i = 0; i < sizes[p]; i++) hash = hash_bytes(hash, encode_number(parts[p][i], bytes), 8);
     }
     size_t length;
     char *header;
@@ -2079,7 +2058,7 @@ static bool save_model(Target *target, const Options *o, const Run *run)
     put_bytes(&out, encode_word(length, bytes), 8);
     put_bytes(&out, header, length);
     for (size_t p = 0; p < 4; p++) {
-        for (size_t i = 0; i < parts[p].n; i++) put_bytes(&out, encode_number(parts[p].a[i], bytes), 8);
+        for (size_t i = 0; i < sizes[p]; i++) put_bytes(&out, encode_number(parts[p][i], bytes), 8);
     }
     free(header);
     flush(&out);
