@@ -1517,7 +1517,7 @@ static void parse_metadata(Header *header, Json *json)
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static void parse_tensor(Tensor *tensor, Json *json)
+static void parse_tensor(Tensor *tensor, const char *name, Json *json)
 {
     enum { DTYPE, SHAPE, OFFSETS };
     bool seen[3] = {false};
@@ -1536,6 +1536,7 @@ static void parse_tensor(Tensor *tensor, Json *json)
         if (key == OFFSETS && json_list(json, offsets, 2) < 2) json_expect(json, "two offsets");
     }
     if (n_seen < 3) json_expect(json, "dtype, shape and data_offsets before this");
+    tensor->name = name;
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
 }
@@ -1552,9 +1553,7 @@ static void parse_header(Header *header, Json *json)
             parse_metadata(header, json);
             has_metadata = true;
         } else {
-            Tensor *tensor = &header->tensors[header->n_tensors++];
-            tensor->name = name;
-            parse_tensor(tensor, json);
+            parse_tensor(&header->tensors[header->n_tensors++], name, json);
         }
     }
     json_space(json);
