@@ -1360,49 +1360,45 @@ static bool was_given(const Options *o, size_t offset)
  * numbers of all tensors, without gaps. First the reading: a file may come from anyone, so all that it says is checked
  * before it is used.
  */
-#define MAX_HEADER 100000000      // bytes: the format's own limit
+#define MAX_HEADER 100000000       // bytes: the format's own limit
+#define STORED_ROOM 144            // for an option as a member of the metadata
 #define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
+#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata: the hash FNV-1a of all numbers
+#define FNV_START 14695981039346656037u
+#define FNV_PRIME 1099511628211u
+static const char *const prefixes[] = {"", "train.m.", "train.v."};        // of a matrix: its numbers, Adam's m and v
 
 // A place in the header. Strings are decoded in place, which never makes them longer. The first thing that is wrong is
-// remembered, and from then on there is nothing more to read: so it is enough to ask for it at the end.
+// remembered, and the text is made to end there: so it is enough to ask for it once there is nothing more to read.
 typedef struct {
-    unsigned char *at, *end;
-    const char *expected;          // what should have been there; NULL: nothing is wrong
-    unsigned char *wrong;          // where
+    char *at, *end;                // at the end there is a zero
+    const char *expected;          // what should have been there instead; NULL: nothing is wrong
 } Json;
 
 static void json_expect(Json *json, const char *expected)
 {
-    if (!json->expected) {
-        json->expected = expected;
-        json->wrong = json->at;
-        json->at = json->end;
-    }
+    if (json->expected) return;
+    json->expected = expected;
+    json->end = json->at;
+    *json->end = '\0';
 }
 
-static void json_space(Json *json)
-{
-    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) json->at++;
-}
+static void json_space(Json *json) { json->at += strspn(json->at, " \t\n\r"); }
 
-static void json_mark(Json *json, unsigned char mark, const char *expected)
+// Reads a mark, if it is the next. If it is not, that is wrong, unless `expected` is NULL.
+static bool json_mark(Json *json, char mark, const char *expected)
 {
     json_space(json);
-    if (json->at == json->end || *json->at != mark) {
-        json_expect(json, expected);
-    } else {
-        json->at++;
-    }
+    bool next = *json->at == mark;
+    json->at += next;
+    if (!next && expected) json_expect(json, expected);
+    return next;
 }
 
 // Comes before every member of an object or a list: whether there is one more. If not, the closing mark is read.
-static bool json_next(Json *json, bool first, unsigned char close)
+static bool json_next(Json *json, bool first, char close)
 {
-    json_space(json);
-    if (json->at < json->end && *json->at == close) {
-        json->at++;
-        return false;
-    }
+    if (json_mark(json, close, NULL)) return false;
     if (!first) json_mark(json, ',', "a comma");
     return !json->expected;
 }
@@ -1410,27 +1406,22 @@ static bool json_next(Json *json, bool first, unsigned char close)
 // Four hexadecimal digits; -1: they are not.
 static int32_t json_hex(Json *json)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    int32_t code = 0;
-    for (int i = 0; i < 4; i++) {
-        const char *digit = json->at < json->end && *json->at ? strchr(digits, *json->at) : NULL;
-        if (!digit) return -1;
-        code = code << 4 | (int32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
-        json->at++;
-    }
-    return code;
+    char digits[5] = "";
+    size_t n = strspn(strncpy(digits, json->at, 4), "0123456789abcdefABCDEF");
+    json->at += n;
+    return n == 4 ? (int32_t)strtol(digits, NULL, 16) : -1;
 }
 
 // What follows a backslash. Code points above 0xffff are two escapes, a high and a low surrogate. -1: wrong.
 static int32_t json_escape(Json *json)
 {
     static const char marks[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    unsigned char c = json->at < json->end ? *json->at++ : 0;
+    char c = *json->at;
+    json->at += json->at < json->end;
     if (c && strchr(marks, c)) return codes[strchr(marks, c) - marks];
     int32_t code = c == 'u' ? json_hex(json) : -1;
     if (code < 0xd800 || code > 0xdfff) return code;
-    bool two = code <= 0xdbff && json->end - json->at >= 2 && json->at[0] == '\\' && json->at[1] == 'u';
-    if (!two) return -1;
+    if (code > 0xdbff || strncmp(json->at, "\\u", 2) != 0) return -1;
     json->at += 2;
     int32_t low = json_hex(json);
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -1439,26 +1430,24 @@ static int32_t json_escape(Json *json)
 static const char *json_string(Json *json)
 {
     json_mark(json, '"', "a string");
-    unsigned char *to = json->at, *start = to;
+    char *start = json->at, *to = start;
     while (!json->expected) {
         size_t used = 0;
-        int32_t code = json->at < json->end ? decode_utf8(json->at, (size_t)(json->end - json->at), &used) : -1;
+        int32_t code = decode_utf8((unsigned char *)json->at, (size_t)(json->end - json->at), &used);
         if (code < 0x20) {
             json_expect(json, json->at < json->end ? "valid UTF-8 without control characters" : "the end of a string");
             break;
         }
         json->at += used;
-        if (code == '"') {
-            *to = '\0';
-            return (const char *)start;
-        }
+        if (code == '"') break;
         if (code == '\\' && (code = json_escape(json)) <= 0) {
             json_expect(json, "a valid escape");
             break;
         }
-        to += encode_utf8((uint32_t)code, (char *)to);
+        to += encode_utf8((uint32_t)code, to);
     }
-    return "";
+    *to = '\0';
+    return start;
 }
 
 static const char *json_key(Json *json)
@@ -1472,13 +1461,13 @@ static const char *json_key(Json *json)
 static uint64_t json_number(Json *json)
 {
     json_space(json);
-    const unsigned char *start = json->at;
+    const char *start = json->at;
     uint64_t number = 0;
-    for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
+    for (; *json->at >= '0' && *json->at <= '9'; json->at++) {
         uint64_t digit = (uint64_t)(*json->at - '0');
         if (number > (UINT64_MAX - digit) / 10 || (json->at > start && *start == '0')) {
             json_expect(json, "a whole number of 64 bits");
-            return 0;
+            break;
         }
         number = number * 10 + digit;
     }
@@ -1490,14 +1479,10 @@ static uint64_t json_number(Json *json)
 static size_t json_list(Json *json, uint64_t *list, size_t max)
 {
     size_t n = 0;
+    bool more;
     json_mark(json, '[', "a list of numbers");
-    while (json_next(json, n == 0, ']')) {
-        if (n == max) {
-            json_expect(json, "a shorter list");
-            break;
-        }
-        list[n++] = json_number(json);
-    }
+    while ((more = json_next(json, n == 0, ']')) && n < max) list[n++] = json_number(json);
+    if (more) json_expect(json, "a shorter list");
     return n;
 }
 
@@ -1506,7 +1491,7 @@ typedef struct {
     const char *dtype;
     uint64_t shape[8];
     size_t n_dims;
-    uint64_t n, width;             // how many numbers, of how many bytes each
+    uint64_t width;                // bytes of a number
     uint64_t begin, end;           // the bytes, counted from the end of the header
     double *to;                    // where the numbers go; NULL: nowhere
 } Tensor;
@@ -1515,45 +1500,43 @@ typedef struct { const char *name, *value; } Pair;
 
 typedef struct {
     const char *path;
-    unsigned char *bytes;          // the header, which all names and strings point into
+    char *bytes;                   // the header, which all names and strings point into
     Tensor *tensors;               // [n_tensors]
     Pair *metadata;                // [n_metadata]
     size_t n_tensors, n_metadata;
+    uint64_t data_size;            // bytes of all tensors together
 } Header;
 
 static void parse_metadata(Header *header, Json *json)
 {
     json_mark(json, '{', "an object of strings");
     while (json_next(json, header->n_metadata == 0, '}')) {
-        Pair *pair = &header->metadata[header->n_metadata++];
-        pair->name = json_key(json);
-        pair->value = json_string(json);
+        const char *name = json_key(json);
+        header->metadata[header->n_metadata++] = (Pair){name, json_string(json)};
     }
 }
 
 // {"dtype": "F64", "shape": [27, 16], "data_offsets": [0, 3456]}, each of the three once, in any order.
-static void parse_tensor(Tensor *tensor, Json *json)
+static void parse_tensor(Tensor *tensor, const char *name, Json *json)
 {
+    enum { DTYPE, SHAPE, OFFSETS };
+    bool seen[3] = {false};
+    size_t n_seen = 0;
     uint64_t offsets[2] = {0};
-    bool has_shape = false, has_offsets = false;
     json_mark(json, '{', "an object");
-    for (bool first = true; json_next(json, first, '}'); first = false) {
-        const char *key = json_key(json);
-        if (strcmp(key, "dtype") == 0 && !tensor->dtype) {
-            tensor->dtype = json_string(json);
-        } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            tensor->n_dims = json_list(json, tensor->shape, 8);
-            has_shape = true;
-        } else if (strcmp(key, "data_offsets") == 0 && !has_offsets) {
-            has_offsets = json_list(json, offsets, 2) == 2;
-            if (!has_offsets) json_expect(json, "two offsets");
-        } else {
+    for (; json_next(json, n_seen == 0, '}'); n_seen++) {
+        int key = find_name("dtype|shape|data_offsets", json_key(json));
+        if (key < 0 || seen[key]) {
             json_expect(json, "dtype, shape and data_offsets before this, once each");
+            break;
         }
+        seen[key] = true;
+        if (key == DTYPE) tensor->dtype = json_string(json);
+        if (key == SHAPE) tensor->n_dims = json_list(json, tensor->shape, 8);
+        if (key == OFFSETS && json_list(json, offsets, 2) < 2) json_expect(json, "two offsets");
     }
-    if (!tensor->dtype || !has_shape || !has_offsets) {
-        json_expect(json, "dtype, shape and data_offsets before this");
-    }
+    if (n_seen < 3) json_expect(json, "dtype, shape and data_offsets before this");
+    tensor->name = name;
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
 }
@@ -1570,9 +1553,7 @@ static void parse_header(Header *header, Json *json)
             parse_metadata(header, json);
             has_metadata = true;
         } else {
-            Tensor *tensor = &header->tensors[header->n_tensors++];
-            tensor->name = name;
-            parse_tensor(tensor, json);
+            parse_tensor(&header->tensors[header->n_tensors++], name, json);
         }
     }
     json_space(json);
@@ -1611,20 +1592,17 @@ static const char *find_metadata(const Header *header, const char *name)
 
 // Shapes, types and offsets: each tensor's bytes are as many as its shape says, and all of them together are the data,
 // one after the other. The tensors are put in the order of their names.
-static bool check_tensors(Header *header, uint64_t *data_size)
+static bool check_tensors(Header *header)
 {
-    static const struct { const char *name; uint64_t width; } dtypes[] = {
-        {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2},
-        {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
+    static const char *const dtypes[] = {          // [bytes of a number]
+        [8] = "F64|I64|U64", [4] = "F32|I32|U32", [2] = "F16|BF16|I16|U16", [1] = "I8|U8|BOOL",
     };
-    *data_size = 0;
     if (header->n_tensors == 0) return fail("%s: it holds no tensors", header->path);
     qsort(header->tensors, header->n_tensors, sizeof *header->tensors, by_place);
     for (size_t i = 0; i < header->n_tensors; i++) {
         Tensor *t = &header->tensors[i];
-        for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
-            t->width = strcmp(t->dtype, dtypes[k].name) == 0 ? dtypes[k].width : t->width;
-        }
+        t->width = 8;
+        while (t->width && find_name(dtypes[t->width], t->dtype) < 0) t->width /= 2;
         if (!t->width) return fail("%s: tensor %s: no such dtype: %s", header->path, t->name, t->dtype);
         uint64_t bytes = t->width;
         for (size_t k = 0; k < t->n_dims; k++) {
@@ -1633,15 +1611,14 @@ static bool check_tensors(Header *header, uint64_t *data_size)
             }
             bytes *= t->shape[k];
         }
-        t->n = bytes / t->width;
         if (t->end < t->begin || t->end - t->begin != bytes) {
             return fail("%s: tensor %s: its offsets do not fit its shape", header->path, t->name);
         }
-        if (t->begin != *data_size) {
+        if (t->begin != header->data_size) {
             return fail("%s: tensor %s: %s before its data", header->path, t->name,
-                        t->begin > *data_size ? "a gap" : "an overlap");
+                        t->begin > header->data_size ? "a gap" : "an overlap");
         }
-        *data_size = t->end;
+        header->data_size = t->end;
     }
     const char *twice = sort_by_name(header->tensors, header->n_tensors, sizeof *header->tensors);
     return !twice || fail("%s: two tensors named %s", header->path, twice);
@@ -1655,38 +1632,40 @@ static uint64_t decode_word(const unsigned char *bytes, uint64_t width)
     return word;
 }
 
-// The header, read and checked as far as it can be without knowing what the model should look like.
-static bool read_header(int file, Header *header, uint64_t *data_size)
+// So many bytes of the file, which must not end before them.
+static bool read_bytes(int file, void *bytes, size_t n, const Header *header, const char *if_it_ends)
 {
-    unsigned char length_bytes[8] = {0};
+    ssize_t got = read_up_to(file, bytes, n);
+    return got == (ssize_t)n || fail("%s: %s", header->path, got < 0 ? strerror(errno) : if_it_ends);
+}
+
+// The header, read and checked as far as it can be without knowing what the model should look like.
+static bool read_header(int file, Header *header)
+{
+    unsigned char length_bytes[8];
     struct stat info;
     bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-    ssize_t got = read_up_to(file, length_bytes, 8);
-    if (got < 0) return fail_errno(header->path);
+    if (!read_bytes(file, length_bytes, 8, header, "not a model file: too short for a header")) return false;
     uint64_t length = decode_word(length_bytes, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
-    if (got < 8 || length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail("%s: not a model file: %s", header->path,
-                    got < 8 ? "too short for a header" : "the header's length cannot be right");
+    if (length < 2 || length > MAX_HEADER || length > size - 8) {
+        return fail("%s: not a model file: the header's length cannot be right", header->path);
     }
-    header->bytes = calloc((size_t)length, 1);
+    header->bytes = calloc((size_t)length + 1, 1);
     header->tensors = calloc((size_t)length / 40 + 1, sizeof *header->tensors);     // each has so many bytes, or more
     header->metadata = calloc((size_t)length / 5 + 1, sizeof *header->metadata);
     if (!header->bytes || !header->tensors || !header->metadata) return no_memory();
-    got = read_up_to(file, header->bytes, (size_t)length);
-    if (got < 0) return fail_errno(header->path);
-    if (got != (ssize_t)length) return fail("%s: it ends within the header", header->path);
+    if (!read_bytes(file, header->bytes, (size_t)length, header, "it ends within the header")) return false;
     Json json = {.at = header->bytes, .end = header->bytes + length};
     parse_header(header, &json);
     if (json.expected) {
-        return fail("%s: header, byte %zu: expected %s", header->path, (size_t)(json.wrong - header->bytes),
-                    json.expected);
+        return fail("%s: header, byte %td: expected %s", header->path, json.at - header->bytes, json.expected);
     }
     const char *twice = sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
     if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
-    return check_tensors(header, data_size) &&
-           (size == UINT64_MAX || size - 8 - length == *data_size ||
+    return check_tensors(header) &&
+           (!regular || size - 8 - length == header->data_size ||
             fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path, size - 8 - length,
-                 *data_size));
+                 header->data_size));
 }
 
 // The characters of the vocabulary, each once. A line's end can be none of them, as no document holds one.
@@ -1711,8 +1690,6 @@ static void metadata_key(const Option *option, char *key, size_t room)
     snprintf(key, room, "%s%s", option->stored == OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
-
-enum { STORED_ROOM = 144 };
 
 // An option as a member of the metadata, after a comma; "" if it is not stored.
 static const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
@@ -1743,9 +1720,7 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
         if (!option->stored) continue;
         metadata_key(option, key, sizeof key);
         const char *value = find_metadata(header, key);
-        if (!value && option->stored == OF_MODEL) {
-            return fail("%s: metadata: %s is missing", header->path, key);
-        }
+        if (!value && option->stored == OF_MODEL) return fail("%s: metadata: %s is missing", header->path, key);
         if (!value && option->stored != OF_RUN_LATER) note_missing(checkpoint, key);
         if (value && !set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
@@ -1768,34 +1743,21 @@ static bool place_tensor(const Header *header, const char *prefix, const Matrix 
         note_missing(checkpoint, name);
         return strncmp(name, "train.", 6) == 0 || fail("%s: tensor %s is missing", header->path, name);
     }
-    bool fits = w->cols ? t->n_dims == 2 && t->shape[0] == w->rows && t->shape[1] == w->cols
-                        : t->n_dims == 1 && t->shape[0] == w->rows;
-    if (!fits) {
-        return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
-    }
-    if (strcmp(t->dtype, "F64") != 0 && strcmp(t->dtype, "F32") != 0) {
-        return fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
-    }
+    bool fits = t->n_dims == (w->cols ? 2 : 1) && t->shape[0] == w->rows && t->shape[1] == w->cols;
+    if (!fits) return fail("%s: tensor %s: its shape does not fit the configuration", header->path, name);
     t->to = to;
-    return true;
+    return find_name("F64|F32", t->dtype) >= 0 ||
+           fail("%s: tensor %s: its dtype is %s, not F64 or F32", header->path, name, t->dtype);
 }
 
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
-    uint64_t bits = decode_word(bytes, width);
-    uint32_t bits32 = (uint32_t)bits;
-    double x;
-    float x32;
-    memcpy(&x, &bits, sizeof x);
-    memcpy(&x32, &bits32, sizeof x32);
-    return width == 4 ? (double)x32 : x;
+    union { uint64_t word; double number; } f64 = {decode_word(bytes, width)};
+    union { uint32_t word; float number; } f32 = {(uint32_t)f64.word};
+    return width == 4 ? (double)f32.number : f64.number;
 }
 
 // The hash FNV-1a of bytes, after those whose hash is given.
-#define FNV_START 14695981039346656037u
-#define FNV_PRIME 1099511628211u
-#define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata
-
 static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * FNV_PRIME;
@@ -1805,7 +1767,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
 // The data, in the order of the file. It must fit the checksum, if there is one, and the file must end after it.
 static bool read_data(int file, Header *header)
 {
-    static unsigned char bytes[1 << 14];
+    static unsigned char bytes[1 << 14];           // room for whole numbers, whatever their width
     char checksum[32];
     const char *expected = find_metadata(header, "checksum");
     uint64_t hash = FNV_START;
@@ -1815,20 +1777,17 @@ static bool read_data(int file, Header *header)
         if (!t->to && strncmp(t->name, "train.", 6) != 0) {
             return fail("%s: tensor %s: the model has none of this name", header->path, t->name);
         }
-        for (uint64_t done = 0; done < t->n;) {
-            uint64_t n = sizeof bytes / t->width < t->n - done ? sizeof bytes / t->width : t->n - done;
-            ssize_t size = (ssize_t)(n * t->width), got = read_up_to(file, bytes, (size_t)size);
-            if (got != size) {
-                return fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it ends within the data");
-            }
-            hash = hash_bytes(hash, bytes, (size_t)size);
-            for (uint64_t k = 0; t->to && k < n; k++, done++) {
-                t->to[done] = decode_number(bytes + k * t->width, t->width);
-                if (!isfinite(t->to[done])) {
-                    return fail("%s: tensor %s: number %" PRIu64 " is not finite", header->path, t->name, done + 1);
+        double *to = t->to;
+        for (uint64_t at = t->begin, n; at < t->end; at += n) {
+            n = t->end - at < sizeof bytes ? t->end - at : sizeof bytes;
+            if (!read_bytes(file, bytes, (size_t)n, header, "it ends within the data")) return false;
+            hash = hash_bytes(hash, bytes, (size_t)n);
+            for (uint64_t k = 0; to && k < n; k += t->width, to++) {
+                *to = decode_number(bytes + k, t->width);
+                if (!isfinite(*to)) {
+                    return fail("%s: tensor %s: number %td is not finite", header->path, t->name, to - t->to + 1);
                 }
             }
-            done += t->to ? 0 : n;
         }
     }
     snprintf(checksum, sizeof checksum, CHECKSUM, hash);
@@ -1855,10 +1814,8 @@ static bool unpack_random(Random *random, const double *numbers)
         double x = numbers[i], max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
         if (x < 0 || x > max || x != floor(x)) return false;
     }
+    *random = (Random){.used = (size_t)numbers[624], .has_gauss = numbers[625] > 0, .gauss_next = numbers[626]};
     for (size_t i = 0; i < 624; i++) random->words[i] = (uint32_t)numbers[i];
-    random->used = (size_t)numbers[624];
-    random->has_gauss = numbers[625] > 0;
-    random->gauss_next = numbers[626];
     return true;
 }
 
@@ -1876,37 +1833,33 @@ static bool read_model(int file, Header *header, size_t longest, Run *run, Check
 {
     const Options *o = &checkpoint->options;
     Model *model = &run->model;
-    uint64_t data_size = 0;
-    if (!read_header(file, header, &data_size) || !read_metadata(header, checkpoint, &run->tokenizer)) return false;
+    if (!read_header(file, header) || !read_metadata(header, checkpoint, &run->tokenizer)) return false;
     // Memory is taken only for a model whose numbers the file could hold.
     *model = sized_model(&o->config, run->tokenizer.vocab_size);
-    if (min_parameters(model) * 4 > (double)data_size || count_matrices(o->config.n_layer) > header->n_tensors) {
+    if (min_parameters(model) * 4 > (double)header->data_size ||
+        count_matrices(o->config.n_layer) > header->n_tensors) {
         return fail("%s: the tensors are too few or too small for the configuration", header->path);
     }
     if (!new_model(model, longest, run->resumed ? o->config.batch : 1, FUSED_TAPE)) return false;
     model->steps_done = o->step;
 
-    double numbers[N_RANDOM] = {0};
+    double numbers[N_RANDOM] = {0}, *const vectors[] = {model->params, model->m, model->v};
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
     Tensor *random = find_tensor(header, train_random.name);
     if (!place_tensor(header, "", &train_random, numbers, checkpoint)) return false;
     bool exact = random && random->width == 8;     // in fewer bits its words would not be what they were
     for (size_t i = 0; i < model->n_matrices; i++) {
-        Matrix *w = &model->state_dict[i];
-        ptrdiff_t at = w->data - model->params;
-        if (!place_tensor(header, "", w, w->data, checkpoint) ||
-            !place_tensor(header, "train.m.", w, model->m + at, checkpoint) ||
-            !place_tensor(header, "train.v.", w, model->v + at, checkpoint)) {
-            return false;
+        const Matrix *w = &model->state_dict[i];
+        for (size_t p = 0; p < 3; p++) {
+            double *to = vectors[p] + (w->data - model->params);
+            if (!place_tensor(header, prefixes[p], w, to, checkpoint)) return false;
         }
     }
     if (!read_data(file, header)) return false;
-    checkpoint->has_random = exact && unpack_random(&checkpoint->random, numbers);
-    if (exact && !checkpoint->has_random) {
-        return fail("%s: tensor train.random: not the state of the random generator", header->path);
-    }
     if (random && !exact) note_missing(checkpoint, "train.random in F64");
-    return true;
+    checkpoint->has_random = exact;
+    return !exact || unpack_random(&checkpoint->random, numbers) ||
+           fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
 static void free_header(Header *header)
@@ -1954,10 +1907,9 @@ static void handle_signals(void)
     sigemptyset(&handled);
     ours.sa_mask = handled;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            sigaction(signals[i], &ours, NULL);
-            sigaddset(&handled, signals[i]);
-        }
+        if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+        sigaction(signals[i], &ours, NULL);
+        sigaddset(&handled, signals[i]);
     }
 }
 
@@ -1970,7 +1922,8 @@ static int open_part(Target *target)
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
-    int fd = -1, prefix = (int)(base - target->path) + (int)used;
+    int fd = -1, folder = (int)(base - target->path), prefix = folder + (int)used;
+    snprintf(target->folder, sizeof target->folder, "%.*s.", folder, target->path);
     hold_signals(true);
     for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
         sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
@@ -1991,9 +1944,7 @@ static void take_mode(const Target *target, int fd)
     mode_t mode = 0666 & ~mask;
     if (stat(target->path, &old) == 0) {
         mode = old.st_mode & 0777;
-        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) {
-            mode &= 0707;
-        }
+        if (fchown(fd, old.st_uid, old.st_gid) < 0 && fchown(fd, (uid_t)-1, old.st_gid) < 0) mode &= 0707;
     }
     fchmod(fd, mode);
 }
@@ -2003,20 +1954,12 @@ static bool find_target(Target *target, const char *name)
 {
     struct stat info;
     target->name = name;
-    errno = ENOENT;
-    if (*name && realpath(name, target->path)) {
-        if (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0) return fail_errno(name);
-        if (!S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
-    } else if (errno != ENOENT || !*name) {
-        return fail_errno(name);
-    } else if (lstat(name, &info) == 0) {
-        return fail("%s: a link that leads nowhere", name);
-    } else {
-        snprintf(target->path, sizeof target->path, "%s", name);
-    }
-    const char *slash = strrchr(target->path, '/');
-    int length = slash && slash > target->path ? (int)(slash - target->path) : 1;
-    snprintf(target->folder, sizeof target->folder, "%.*s", length, slash ? target->path : ".");
+    bool there = realpath(name, target->path);
+    if (there && (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0)) return fail_errno(name);
+    if (there && !S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
+    if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
+    if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
+    if (!there) snprintf(target->path, sizeof target->path, "%s", name);
     target->reserve = open_part(target);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);          // closes the file and keeps the descriptor
@@ -2026,16 +1969,12 @@ static bool find_target(Target *target, const char *name)
 }
 
 // The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
-// Spaces at its end let the numbers begin at a multiple of eight. NULL: it cannot be.
-static char *new_header(const char *name, Options o, uint64_t step, const Run *run, uint64_t hash, size_t *length)
+static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header, size_t *length)
 {
     const Model *model = &run->model;
-    char *header = NULL, pair[STORED_ROOM];
-    FILE *out = open_memstream(&header, length);
-    if (!out) {
-        no_memory();
-        return NULL;
-    }
+    char pair[STORED_ROOM];
+    FILE *out = open_memstream(header, length);
+    if (!out) return no_memory();
     o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (size_t i = 0; i < N_OPTIONS; i++) fputs(stored_text(&options[i], &o, pair), out);
@@ -2050,7 +1989,6 @@ static char *new_header(const char *name, Options o, uint64_t step, const Run *r
         }
     }
     fprintf(out, "\"}");
-    static const char *const prefixes[] = {"", "train.m.", "train.v."};
     size_t at = 0;
     for (size_t p = 0; p < 3; p++) {
         for (size_t i = 0; i < model->n_matrices; i++) {
@@ -2063,45 +2001,33 @@ static char *new_header(const char *name, Options o, uint64_t step, const Run *r
     }
     fprintf(out, ",\"train.random\":{\"dtype\":\"F64\",\"shape\":[%d],\"data_offsets\":[%zu,%zu]}}", N_RANDOM, at,
             at + 8 * N_RANDOM);
-    fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");
-    bool ok = !ferror(out);
-    ok = fclose(out) == 0 && ok;
-    if (ok && *length <= MAX_HEADER) return header;
-    free(header);
-    set_failure(FAILED, ok ? "%s: too many layers for a model file" : "%s: not enough memory", name);
-    return NULL;
+    fprintf(out, "%*s", (int)((8 - ftell(out) % 8) % 8), "");      // the numbers begin at a multiple of eight
+    bool error = ferror(out), ok = fclose(out) == 0 && !error;
+    if (ok && *length <= MAX_HEADER) return true;
+    free(*header);
+    return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
 }
 
 // Whether the model can be saved, as far as that can be known before the first step.
 static bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;
-    char *header = NULL;
-    bool ok = find_target(target, o->save) && (header = new_header(o->save, *o, o->config.steps, run, 0, &length));
+    char *header;
+    if (!find_target(target, o->save) || !new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
     free(header);
-    return ok;
+    return true;
 }
 
-static void encode_word(uint64_t word, unsigned char bytes[8])
+static const unsigned char *encode_word(uint64_t word, unsigned char bytes[8])
 {
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(word >> 8 * i);
+    return bytes;
 }
 
-// Numbers as they are in a file: into it, or, if `out` is NULL, into the hash, which is returned.
-static uint64_t put_numbers(Output *out, const double *a, size_t n, uint64_t hash)
+static const unsigned char *encode_number(double number, unsigned char bytes[8])
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char bytes[8];
-        uint64_t bits;
-        memcpy(&bits, &a[i], sizeof bits);
-        encode_word(bits, bytes);
-        if (out) {
-            put_bytes(out, bytes, 8);
-        } else {
-            hash = hash_bytes(hash, bytes, 8);
-        }
-    }
-    return hash;
+    union { double number; uint64_t word; } f64 = {number};
+    return encode_word(f64.word, bytes);
 }
 
 // Writes the model, and what a resume needs. If the finished file cannot take its final name, it stays where it is.
@@ -2112,28 +2038,27 @@ static bool save_model(Target *target, const Options *o, const Run *run)
     unsigned char bytes[8];
     double numbers[N_RANDOM];
     pack_random(run->rng, numbers);
-    const struct { const double *a; size_t n; } parts[] = {
-        {model->params, model->num_params}, {model->m, model->num_params}, {model->v, model->num_params},
-        {numbers, N_RANDOM},
-    };
+    const double *const parts[] = {model->params, model->m, model->v, numbers};
+    const size_t sizes[] = {model->num_params, model->num_params, model->num_params, N_RANDOM};
     uint64_t hash = FNV_START;
     for (size_t p = 0; p < 4; p++) {
-        if (!all_finite(parts[p].a, parts[p].n)) {
+        if (!all_finite(parts[p], sizes[p])) {
             return fail("%s: not saved: a parameter is no longer finite", target->name);
         }
-        hash = put_numbers(NULL, parts[p].a, parts[p].n, hash);
+        for (size_t i = 0; i < sizes[p]; i++) hash = hash_bytes(hash, encode_number(parts[p][i], bytes), 8);
     }
-    size_t length = 0;
-    char *header = new_header(target->name, *o, model->steps_done, run, hash, &length);
-    if (!header) return false;
+    size_t length;
+    char *header;
+    if (!new_header(*o, model->steps_done, run, hash, &header, &length)) return false;
     if (target->reserve >= 0) close(target->reserve);
     target->reserve = -1;
     out.file = open_part(target);
     out.error = out.file < 0 ? errno : 0;
-    encode_word(length, bytes);
-    put_bytes(&out, bytes, 8);
+    put_bytes(&out, encode_word(length, bytes), 8);
     put_bytes(&out, header, length);
-    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p].a, parts[p].n, 0);
+    for (size_t p = 0; p < 4; p++) {
+        for (size_t i = 0; i < sizes[p]; i++) put_bytes(&out, encode_number(parts[p][i], bytes), 8);
+    }
     free(header);
     flush(&out);
     take_mode(target, out.file);
