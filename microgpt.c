@@ -580,10 +580,8 @@ static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
         int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
-        if (ready == 0 || (ready < 0 && errno == EINTR)) {
-            out->error = ready == 0 && interrupted ? EINTR : 0;
-            continue;
-        }
+        if (ready == 0 && interrupted) out->error = EINTR;
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
         ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
@@ -591,29 +589,6 @@ static bool flush(Output *out)
     }
     out->n = 0;
     return !out->error;
-}
-
-static void put_text(Output *out, const char *format, va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(out->bytes + out->n, sizeof out->bytes - out->n, format, args);
-    if (n >= 0 && (size_t)n >= sizeof out->bytes - out->n && flush(out)) {
-        n = vsnprintf(out->bytes, sizeof out->bytes, format, again);
-    }
-    va_end(again);
-    bool fits = n >= 0 && (size_t)n < sizeof out->bytes - out->n;
-    if (!out->error && !fits) out->error = EOVERFLOW;          // one text that is longer than all of bytes
-    out->n += out->error ? 0 : (size_t)n;
-    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
-}
-
-PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_text(out, format, args);
-    va_end(args);
 }
 
 static void put_bytes(Output *out, const void *bytes, size_t n)
@@ -624,6 +599,24 @@ static void put_bytes(Output *out, const void *bytes, size_t n)
         out->n += piece;
         done += piece;
     }
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
+}
+
+static void put_text(Output *out, const char *format, va_list args)
+{
+    static char text[sizeof out->bytes];
+    int n = vsnprintf(text, sizeof text, format, args);
+    bool fits = n >= 0 && (size_t)n < sizeof text;
+    if (!fits && flush(out)) out->error = EOVERFLOW;
+    put_bytes(out, text, fits ? (size_t)n : 0);
+}
+
+PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(out, format, args);
+    va_end(args);
 }
 
 static Output standard_output = {.file = STDOUT_FILENO};
@@ -763,17 +756,14 @@ static void random_seed(Random *rng, uint64_t seed)
 {
     uint32_t *w = rng->words;
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
+    size_t n_key = key[1] ? 2 : 1, n = 624;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
     for (size_t k = 0; k < 2 * n - 1; k++) {         // first the key goes in, then all is mixed once more
+        size_t i = k % (n - 1) + 1, j = k % n_key;
         w[i] ^= (w[i - 1] ^ (w[i - 1] >> 30)) * (k < n ? 1664525 : 1566083941);
         w[i] += k < n ? key[j] + (uint32_t)j : -(uint32_t)i;
-        j = (j + 1) % n_key;
-        if (++i == n) {
-            w[0] = w[n - 1];
-            i = 1;
-        }
+        if (i == n - 1) w[0] = w[i];
     }
     w[0] = 0x80000000;
     rng->used = n;
@@ -819,26 +809,21 @@ static double random_gauss(Random *rng, double mean, double std)
 // Uniform from 0 to n - 1, for n below 2^32: as many bits as n has, drawn again until they are less than n.
 static size_t random_below(Random *rng, size_t n)
 {
-    int bits = 0;
+    size_t bits = 0, r = n;
     while (n >> bits) bits++;
-    uint32_t r;
-    do {
-        r = random_word(rng) >> (32 - bits);
-    } while (r >= n);
+    while (r >= n) r = random_word(rng) >> (32 - bits);
     return r;
 }
 
 // The first index whose running sum of weights is above a uniform share of their total.
 static size_t random_choice(Random *rng, const double *weights, size_t n)
 {
-    double total = 0, sum = 0;
+    double total = 0;
     for (size_t i = 0; i < n; i++) total += weights[i];
     double u = random_uniform(rng) * total;
-    for (size_t i = 0; i < n - 1; i++) {
-        sum += weights[i];
-        if (sum > u) return i;
-    }
-    return n - 1;
+    size_t i = 0;
+    for (double sum = weights[0]; sum <= u && i < n - 1; sum += weights[i]) i++;
+    return i;
 }
 
 // The index of the largest, the first of them if there are several.
@@ -854,32 +839,30 @@ static size_t argmax(const double *p, size_t n)
  * calls white space is taken off at both ends.
  */
 
+// The first byte of a code point of 1 to 4 bytes, before bits of it go in.
+static const unsigned char utf8_leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
 // One code point from s, of which n bytes are left; its length goes to *used. -1: not UTF-8.
 static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 {
-    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
-        {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
-    };
-    for (size_t length = 1; length <= 4 && length <= n; length++) {
-        if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
-        uint32_t code = s[0] & (unsigned char)~forms[length - 1].mask;
-        for (size_t i = 1; i < length; i++) {
-            if ((s[i] & 0xc0) != 0x80) return -1;
-            code = code << 6 | (s[i] & 0x3f);
-        }
-        bool surrogate = code >= 0xd800 && code <= 0xdfff;
-        *used = length;
-        return code < forms[length - 1].min || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};        // less is to be written in fewer bytes
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (length > n || (s[0] & 0xc0) == 0x80) return -1;
+    uint32_t code = s[0] - utf8_leads[length];
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return -1;
+        code = code << 6 | (s[i] & 0x3f);
     }
-    return -1;
+    *used = length;
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < min[length] || surrogate || code >= N_CODES ? -1 : (int32_t)code;
 }
 
 static size_t encode_utf8(uint32_t code, char out[4])
 {
     size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = length; i-- > 1; code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)(leads[length] | code);
+    out[0] = (char)(utf8_leads[length] | code);
     return length;
 }
 
