@@ -904,10 +904,9 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
 // All bytes of an open file, and a zero after them, into memory of the caller's.
 static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
-    size_t room = 0;
     *bytes = NULL;
     *n = 0;
-    while (*n == room) {
+    for (size_t room = 0; *n == room;) {
         room = room ? 2 * room : 1 << 16;
         unsigned char *more = realloc(*bytes, room);
         if (!more) return no_memory();
@@ -923,42 +922,33 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, const char *nam
 // The documents in the text s. Their tokens are still code points.
 static bool split_documents(const unsigned char *s, size_t n, Documents *docs, const char *name)
 {
-    size_t n_lines = 1;
+    size_t n_lines = 1, line = 1, used = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
-    if (n >= SIZE_MAX / sizeof *docs->text || n_lines > SIZE_MAX / sizeof *docs->list) return no_memory();
-    docs->text = malloc((n + 1) * sizeof *docs->text);
-    docs->list = malloc(n_lines * sizeof *docs->list);
+    docs->text = calloc(n + 1, sizeof *docs->text);
+    docs->list = calloc(n_lines, sizeof *docs->list);
     if (!docs->text || !docs->list) return no_memory();
     uint32_t *start = docs->text, *end = start;         // the document being read
-    size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
-        if (code == '\r') {
-            used = i + 1 < n && s[i + 1] == '\n' ? 2 : 1;
-            code = '\n';
-        }
+        if (code == '\n' && i > 0 && s[i - 1] == '\r') continue;           // CR has ended the line
         if (code <= 0) {
             return fail("%s:%zu: %s", name, line,
                         code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
                              : "a zero byte: this is not a text file");
         }
-        if (code != '\n') {
+        if (code != '\n' && code != '\r') {
             if (start < end || !is_space((uint32_t)code)) *end++ = (uint32_t)code;
             continue;
         }
         while (start < end && is_space(end[-1])) end--;
-        if (start < end) {
-            size_t length = (size_t)(end - start);
-            docs->list[docs->n++] = (Document){start, length, line};
-            docs->longest = length > docs->longest ? length : docs->longest;
-        }
+        size_t length = (size_t)(end - start);
+        docs->list[docs->n] = (Document){start, length, line++};
+        docs->n += length > 0;                          // a blank line is no document
+        docs->longest = length > docs->longest ? length : docs->longest;
         start = end;
-        line++;
     }
     docs->n_text = (size_t)(end - docs->text);
-    if (docs->n == 0) {
-        return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
-    }
+    if (docs->n == 0) return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     return docs->n < UINT32_MAX || fail("%s: too many documents: %zu", name, docs->n);
 }
 
@@ -966,11 +956,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *docs, c
 static void program_folder(const char *argv0, char *folder, size_t room)
 {
     ssize_t n = readlink("/proc/self/exe", folder, room - 1);
-    if (n < 0) {
-        n = snprintf(folder, room, "%s", strchr(argv0, '/') ? argv0 : "");
-        n = n < (ssize_t)room ? n : 0;
-    }
-    folder[n] = '\0';
+    if (n < 0) n = snprintf(folder, room, "%s", argv0);
+    folder[n < (ssize_t)room ? n : 0] = '\0';
     char *slash = strrchr(folder, '/');
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
@@ -984,14 +971,11 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
-    int file = -1;
-    errno = ENOENT;
-    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
-        snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
-        file = open_file(name, O_RDONLY);
-    }
-    return file;
+    snprintf(name, room, "%s%s/%s", folder, *folder ? "data" : DATADIR, shipped);
+    int file = open_file(name, O_RDONLY);
+    if (file >= 0 || errno != ENOENT || !*folder) return file;
+    snprintf(name, room, "%s../share/microgpt/%s", folder, shipped);
+    return open_file(name, O_RDONLY);
 }
 
 // What messages call the file of the documents.
