@@ -1041,9 +1041,10 @@ static bool fits_memory(double bytes)
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
 }
 
-// Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
-static bool too_large(const Model *model, double bytes, double cache, double step)
+// Whether a model fits. If not: how much it would take, `cache` of it to sample and `step` for a step, and what for.
+static bool model_fits(const Model *model, double bytes, double cache, double step)
 {
+    if (fits_memory(bytes)) return true;
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
     double parts[] = {row * LAYER_SQUARES * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
                       row * (double)model->block_size + cache, step};
@@ -1055,15 +1056,17 @@ static bool too_large(const Model *model, double bytes, double cache, double ste
                 bytes / 1e9, what[argmax(parts, 4)]);
 }
 
-// Puts the parameters on the tape, which was just made.
-static void place_parameters(Model *model, bool fused)
+// A tape with room for so much, or (0) one that only counts. It begins with the parameters.
+static bool new_tape(Model *model, double values, double lines, double lanes, bool fused)
 {
+    if (!tape_init(&model->tape, (size_t)values, (size_t)lines, (size_t)lanes)) return false;
     model->tape.fused = fused;
     model->n_matrices = model->num_params = 0;
     model->params = model->tape.data;
     lay_out_parameters(model);
     ag_vector(&model->tape, model->num_params);
     tape_mark(&model->tape);
+    return true;
 }
 
 // How much of the tape one position takes, the last of so many, and the cache for all of them.
@@ -1095,9 +1098,8 @@ static PositionCost count_training(Model *model, size_t positions)
 // Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
 {
-    double min = 4 * sizeof(double) * min_parameters(model);
-    if (!fits_memory(min)) return too_large(model, min, 0, 0);
-    Tape *tape = &model->tape;
+    double value = 2 * sizeof(double);             // with its gradient; a parameter has Adam's memory, too
+    if (!model_fits(model, 2 * value * min_parameters(model), 0, 0)) return false;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
@@ -1105,30 +1107,23 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
     model->values = calloc(model->n_layer, sizeof *model->values);
     model->tokens = calloc(block_size + 1, sizeof *model->tokens);
     if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
-        !tape_init(tape, 0, 0, 0)) {
+        !new_tape(model, 0, 0, 0, fused)) {
         return no_memory();
     }
-    place_parameters(model, fused);
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
-    double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
+    double lanes = (double)batch * (double)positions, params = (double)model->tape.first_value;
     double spare = 16;                             // for what training and sampling do to the scores and the losses
     double training = lanes * (step.values + spare + 1) + (double)batch * (step.cache + spare);
     double inference = sampling.values + sampling.cache + 2 * spare;
     double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * (step.lines + spare), sampling.lines + spare);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
-    double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
-    tape_free(tape);
-    if (!fits_memory(bytes)) {
-        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables);
-    }
+    double bytes = (values + params) * value + tables;
+    tape_free(&model->tape);
+    if (!model_fits(model, bytes, inference * value, training * value + tables)) return false;
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
-    if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
-        return no_memory();
-    }
-    place_parameters(model, fused);
-    return true;
+    return (model->m && model->v && new_tape(model, values, lines, lanes, fused)) || no_memory();
 }
 
 // Memory for the characters of a tokenizer, of which there are none yet.
@@ -1185,6 +1180,7 @@ typedef struct {
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
+#define CONFIG(name) FIELD(config.name)
 
 static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data),
@@ -1195,29 +1191,25 @@ static const Option options[] = {
     {"docs", "N", 0, HEADS, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: 1000)"},
     {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, FIELD(config.steps), "training steps"},
-    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, FIELD(config.batch), "documents a step"},
-    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, FIELD(config.holdout),
+    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, CONFIG(steps), "training steps"},
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, CONFIG(batch), "documents a step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, CONFIG(holdout),
      "the last N documents are not trained on; their loss is printed"},
-    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, FIELD(config.seed), "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, FIELD(config.seed),
+    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_layer), "layers"},
-    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_embd), "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_head), "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.block_size), "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta1),
-     "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation),
-     "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule),
-     "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, FIELD(config.samples), "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature),
-     "0 takes the likeliest character"},
+    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_layer), "layers"},
+    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_embd), "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_head), "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(block_size), "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, CONFIG(lr), "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, CONFIG(beta1), "Adam: share of the gradients' mean that is kept"},
+    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, CONFIG(beta2), "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, CONFIG(init_std), "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, CONFIG(activation), "in the MLP; relu2 is relu squared"},
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, CONFIG(schedule), "how the learning rate falls to 0"},
+    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, CONFIG(samples), "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, CONFIG(temperature), "0 takes the likeliest character"},
     {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), "how every name begins"},
     {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), "write the model file at the end, and on an interrupt"},
     {"save-every", "N", 0, TRAIN, POSITIVE, NOT_STORED, FIELD(save_every), "and every N steps (default: only then)"},
@@ -3190,7 +3182,7 @@ static bool run_sample(Job *job)
         return false;
     }
     random_seed(&job->rng, seed);
-    bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
+    bool same = !was_given(&job->o, CONFIG(seed)) || seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
     return infer(&job->run);
 }
