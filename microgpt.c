@@ -561,18 +561,19 @@ PRINTF_LIKE(2, 3) static void set_failure(int status, const char *format, ...)
     }
 }
 
-static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
-
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
 // so it is enough to ask for it now and then.
 typedef struct {
-    int file;
-    int error;           // errno
+    int file, error;     // a descriptor; errno
     bool by_line;        // people are reading: every line goes out at once
     size_t n;
     char bytes[1 << 16];
 } Output;
+
+static Output standard_output = {.file = STDOUT_FILENO};
+static bool ends_with_pipe;                        // SIGPIPE was not ignored from the start
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
 
 // Whoever reads the output may be slow. An interrupted run gives them a second more, and writes only what a pipe that
 // is ready takes without waiting.
@@ -593,11 +594,8 @@ static bool flush(Output *out)
 
 static void put_bytes(Output *out, const void *bytes, size_t n)
 {
-    for (size_t done = 0; done < n && (out->n < sizeof out->bytes || flush(out));) {
-        size_t room = sizeof out->bytes - out->n, piece = n - done < room ? n - done : room;
-        memcpy(out->bytes + out->n, (const char *)bytes + done, piece);
-        out->n += piece;
-        done += piece;
+    for (size_t i = 0; i < n && (out->n < sizeof out->bytes || flush(out)); i++) {
+        out->bytes[out->n++] = ((const char *)bytes)[i];
     }
     if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
@@ -619,8 +617,6 @@ PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
     va_end(args);
 }
 
-static Output standard_output = {.file = STDOUT_FILENO};
-
 PRINTF_LIKE(1, 2) static void say(const char *format, ...)
 {
     va_list args;
@@ -629,9 +625,7 @@ PRINTF_LIKE(1, 2) static void say(const char *format, ...)
     va_end(args);
 }
 
-// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
-static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
-
+// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come, if that would end it.
 static bool output_ok(void)
 {
     int reason = standard_output.error;
@@ -647,10 +641,9 @@ static bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(
 
 static bool all_finite(const double *a, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) return false;
-    }
-    return true;
+    size_t i = 0;
+    while (i < n && isfinite(a[i])) i++;
+    return i == n;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
