@@ -671,8 +671,6 @@ typedef struct {
     bool new, quiet, tsv, help, version;
 } Options;
 
-enum { RECIPE_MICROGPT, RECIPE_LESSON };
-
 // What a model file stores beside the model.
 typedef struct {
     Options options;               // those that the table of options marks as stored
@@ -747,8 +745,7 @@ typedef struct Job {
  */
 static void random_seed(Random *rng, uint64_t seed)
 {
-    uint32_t *w = rng->words;
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    uint32_t *w = rng->words, key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     size_t n_key = key[1] ? 2 : 1, n = 624;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
@@ -811,11 +808,11 @@ static size_t random_below(Random *rng, size_t n)
 // The first index whose running sum of weights is above a uniform share of their total.
 static size_t random_choice(Random *rng, const double *weights, size_t n)
 {
-    double total = 0;
-    for (size_t i = 0; i < n; i++) total += weights[i];
+    double total = 0, sum = weights[0];
+    for (size_t k = 0; k < n; k++) total += weights[k];
     double u = random_uniform(rng) * total;
     size_t i = 0;
-    for (double sum = weights[0]; sum <= u && i < n - 1; sum += weights[i]) i++;
+    while (sum <= u && i < n - 1) sum += weights[++i];
     return i;
 }
 
@@ -831,7 +828,6 @@ static size_t argmax(const double *p, size_t n)
  * Reading documents: UTF-8, a document a line. Lines end as in Python's text files (LF, CR LF or CR), and what Python
  * calls white space is taken off at both ends.
  */
-
 // The first byte of a code point of 1 to 4 bytes, before bits of it go in.
 static const unsigned char utf8_leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
 
@@ -924,11 +920,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *docs, c
     for (size_t i = 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
         if (code == '\n' && i > 0 && s[i - 1] == '\r') continue;           // CR has ended the line
-        if (code <= 0) {
-            return fail("%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
-                             : "a zero byte: this is not a text file");
-        }
+        if (code == 0) return fail("%s:%zu: a zero byte: this is not a text file", name, line);
+        if (code < 0) return fail("%s:%zu: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8", name, line);
         if (code != '\n' && code != '\r') {
             if (start < end || !is_space((uint32_t)code)) *end++ = (uint32_t)code;
             continue;
@@ -964,7 +957,8 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    snprintf(name, room, "%s%s/%s", folder, *folder ? "data" : DATADIR, shipped);
+    snprintf(name, room, "%sdata/%s", folder, shipped);
+    if (!*folder) snprintf(name, room, "%s/%s", DATADIR, shipped);
     int file = open_file(name, O_RDONLY);
     if (file >= 0 || errno != ENOENT || !*folder) return file;
     snprintf(name, room, "%s../share/microgpt/%s", folder, shipped);
@@ -986,9 +980,8 @@ static bool read_documents(Run *run)
     snprintf(name, sizeof name, "%s", data_name(o));
     int file = !o->data ? open_shipped(run->job->argv0, "names.txt", name, sizeof name)
                : strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
-    if (file < 0) {
-        return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
-    }
+    const char *hint = o->data ? "" : "; to use other documents: --data FILE";
+    if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
     unsigned char *bytes = NULL;
     size_t n = 0;
     bool ok = (fstat(file, &data_file) == 0 || fail_errno(name)) && read_all(file, &bytes, &n, name) &&
@@ -1041,10 +1034,8 @@ static bool model_fits(const Model *model, double bytes, double cache, double st
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
     double parts[] = {row * LAYER_SQUARES * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
                       row * (double)model->block_size + cache, step};
-    static const char *const what[] = {
-        "the layers: --n-embd, --n-layer", "the different characters: --n-embd", "the block: --block-size",
-        "the documents of a step: --batch, --block-size",
-    };
+    static const char *const what[] = {"the layers: --n-embd, --n-layer", "the different characters: --n-embd",
+                                       "the block: --block-size", "the documents of a step: --batch, --block-size"};
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
                 bytes / 1e9, what[argmax(parts, 4)]);
 }
@@ -1099,10 +1090,8 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
     model->tokens = calloc(block_size + 1, sizeof *model->tokens);
-    if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
-        !new_tape(model, 0, 0, 0, fused)) {
-        return no_memory();
-    }
+    bool all = model->state_dict && model->layers && model->keys && model->values && model->tokens;
+    if (!all || !new_tape(model, 0, 0, 0, fused)) return no_memory();
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)model->tape.first_value;
     double spare = 16;                             // for what training and sampling do to the scores and the losses
@@ -1134,8 +1123,7 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
- * stopped. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a stopped run.
  */
 #ifdef MICROGPT_DEBUG
 enum { FUSED_TAPE = false };
@@ -1148,8 +1136,8 @@ enum { FUSED_TAPE = true };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
-
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };        // commands
+enum { RECIPE_MICROGPT, RECIPE_LESSON };                               // as --recipe lists them
 typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, UINT64, REAL, FRACTION } Kind;      // whole numbers before REAL
 
 static const struct { double min, max; } ranges[] = {
@@ -1219,24 +1207,22 @@ static const Option options[] = {
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
 static const Options recipes[] = {
-    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
-                         .config = {.steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                                    .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
-                                    .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5}},
-    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
-                       .config = {.steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                                  .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
-                                  .zero_outputs = true, .activation = RELU2, .schedule = COSINE, .samples = 20,
-                                  .temperature = 0.5}},
+    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT, .config = {
+        .steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .block_size = 16,
+        .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08, .activation = RELU, .schedule = LINEAR,
+        .samples = 20, .temperature = 0.5}},
+    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON, .config = {
+        .steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .block_size = 8,
+        .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02, .zero_outputs = true, .activation = RELU2,
+        .schedule = COSINE, .samples = 20, .temperature = 0.5}},
 };
 
 // The position of value in names, which are separated by |; -1 if it is none of them.
 static int find_name(const char *names, const char *value)
 {
-    size_t n = strlen(value);
     for (int i = 0; *names; i++) {
         size_t length = strcspn(names, "|");
-        if (length == n && memcmp(names, value, n) == 0) return i;
+        if (strncmp(names, value, length) == 0 && !value[length]) return i;
         names += length + (names[length] == '|');
     }
     return -1;
@@ -1257,23 +1243,18 @@ static bool set_option(Options *o, const Option *option, const char *value)
         if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
         *(int *)field = i;
     } else if (option->kind < REAL) {
-        const char *digits = value + (*value == '-');
-        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == UINT64 ? UINT64_MAX : (uint64_t)max;
-        if (!*digits || digits[strspn(digits, "0123456789")]) {
-            return usage("--%s %s: not a whole number", option->name, value);
-        }
-        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > limit) {
-            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
-        }
+        uint64_t n = strtoull(value, &end, 10), limit = option->kind == UINT64 ? UINT64_MAX : (uint64_t)max;
+        bool whole = *value && !*end && !value[strspn(value, "-0123456789")];
+        bool in_range = errno != ERANGE && !(*value == '-' && n) && (double)n >= min && n <= limit;
+        if (!whole) return usage("--%s %s: not a whole number", option->name, value);
+        if (!in_range) return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
         *(uint64_t *)field = n;
     } else {
         double x = strtod(value, &end);
-        if (!*value || *end || value[strspn(value, "+-.0123456789eE")]) {
-            return usage("--%s %s: not a number", option->name, value);
-        }
-        if (!isfinite(x) || x < min || x > max) {
-            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
-        }
+        bool number = *value && !*end && !value[strspn(value, "+-.0123456789eE")];
+        bool in_range = isfinite(x) && x >= min && x <= max;
+        if (!number) return usage("--%s %s: not a number", option->name, value);
+        if (!in_range) return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
         *(double *)field = x;
     }
     return true;
