@@ -561,18 +561,19 @@ PRINTF_LIKE(2, 3) static void set_failure(int status, const char *format, ...)
     }
 }
 
-static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
-
 // A file that is written. What is put into it is collected, and goes out in large pieces. A short write goes on from
 // where it stopped; one that has to wait, waits. The first failure is remembered in error, and nothing more is written:
 // so it is enough to ask for it now and then.
 typedef struct {
-    int file;
-    int error;           // errno
+    int file, error;     // a descriptor; errno
     bool by_line;        // people are reading: every line goes out at once
     size_t n;
     char bytes[1 << 16];
 } Output;
+
+static Output standard_output = {.file = STDOUT_FILENO};
+static bool ends_with_pipe;                        // SIGPIPE was not ignored from the start
+static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
 
 // Whoever reads the output may be slow. An interrupted run gives them a second more, and writes only what a pipe that
 // is ready takes without waiting.
@@ -580,10 +581,8 @@ static bool flush(Output *out)
 {
     for (size_t done = 0; done < out->n && !out->error;) {
         int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, 1000);
-        if (ready == 0 || (ready < 0 && errno == EINTR)) {
-            out->error = ready == 0 && interrupted ? EINTR : 0;
-            continue;
-        }
+        if (ready == 0 && interrupted) out->error = EINTR;
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
         ssize_t written = write(out->file, out->bytes + done, n);
         done += written > 0 ? (size_t)written : 0;
@@ -593,19 +592,21 @@ static bool flush(Output *out)
     return !out->error;
 }
 
+static void put_bytes(Output *out, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n && (out->n < sizeof out->bytes || flush(out)); i++) {
+        out->bytes[out->n++] = ((const char *)bytes)[i];
+    }
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
+}
+
 static void put_text(Output *out, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(out->bytes + out->n, sizeof out->bytes - out->n, format, args);
-    if (n >= 0 && (size_t)n >= sizeof out->bytes - out->n && flush(out)) {
-        n = vsnprintf(out->bytes, sizeof out->bytes, format, again);
-    }
-    va_end(again);
-    bool fits = n >= 0 && (size_t)n < sizeof out->bytes - out->n;
-    if (!out->error && !fits) out->error = EOVERFLOW;          // one text that is longer than all of bytes
-    out->n += out->error ? 0 : (size_t)n;
-    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
+    static char text[sizeof out->bytes];
+    int n = vsnprintf(text, sizeof text, format, args);
+    bool fits = n >= 0 && (size_t)n < sizeof text;
+    if (!fits && flush(out)) out->error = EOVERFLOW;
+    put_bytes(out, text, fits ? (size_t)n : 0);
 }
 
 PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
@@ -616,18 +617,6 @@ PRINTF_LIKE(2, 3) static void put(Output *out, const char *format, ...)
     va_end(args);
 }
 
-static void put_bytes(Output *out, const void *bytes, size_t n)
-{
-    for (size_t done = 0; done < n && (out->n < sizeof out->bytes || flush(out));) {
-        size_t room = sizeof out->bytes - out->n, piece = n - done < room ? n - done : room;
-        memcpy(out->bytes + out->n, (const char *)bytes + done, piece);
-        out->n += piece;
-        done += piece;
-    }
-}
-
-static Output standard_output = {.file = STDOUT_FILENO};
-
 PRINTF_LIKE(1, 2) static void say(const char *format, ...)
 {
     va_list args;
@@ -636,9 +625,7 @@ PRINTF_LIKE(1, 2) static void say(const char *format, ...)
     va_end(args);
 }
 
-// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come.
-static bool ends_with_pipe;                        // unless SIGPIPE was ignored from the start
-
+// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come, if that would end it.
 static bool output_ok(void)
 {
     int reason = standard_output.error;
@@ -654,10 +641,9 @@ static bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(
 
 static bool all_finite(const double *a, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(a[i])) return false;
-    }
-    return true;
+    size_t i = 0;
+    while (i < n && isfinite(a[i])) i++;
+    return i == n;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -684,8 +670,6 @@ typedef struct {
     uint64_t step, fingerprint;    // of the run and the documents, in model files only
     bool new, quiet, tsv, help, version;
 } Options;
-
-enum { RECIPE_MICROGPT, RECIPE_LESSON };
 
 // What a model file stores beside the model.
 typedef struct {
@@ -761,19 +745,15 @@ typedef struct Job {
  */
 static void random_seed(Random *rng, uint64_t seed)
 {
-    uint32_t *w = rng->words;
-    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    size_t n_key = key[1] ? 2 : 1, n = 624, i = 1, j = 0;
+    uint32_t *w = rng->words, key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    size_t n_key = key[1] ? 2 : 1, n = 624;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
     for (size_t k = 0; k < 2 * n - 1; k++) {         // first the key goes in, then all is mixed once more
+        size_t i = k % (n - 1) + 1, j = k % n_key;
         w[i] ^= (w[i - 1] ^ (w[i - 1] >> 30)) * (k < n ? 1664525 : 1566083941);
         w[i] += k < n ? key[j] + (uint32_t)j : -(uint32_t)i;
-        j = (j + 1) % n_key;
-        if (++i == n) {
-            w[0] = w[n - 1];
-            i = 1;
-        }
+        if (i == n - 1) w[0] = w[i];
     }
     w[0] = 0x80000000;
     rng->used = n;
@@ -819,26 +799,21 @@ static double random_gauss(Random *rng, double mean, double std)
 // Uniform from 0 to n - 1, for n below 2^32: as many bits as n has, drawn again until they are less than n.
 static size_t random_below(Random *rng, size_t n)
 {
-    int bits = 0;
+    size_t bits = 0, r = n;
     while (n >> bits) bits++;
-    uint32_t r;
-    do {
-        r = random_word(rng) >> (32 - bits);
-    } while (r >= n);
+    while (r >= n) r = random_word(rng) >> (32 - bits);
     return r;
 }
 
 // The first index whose running sum of weights is above a uniform share of their total.
 static size_t random_choice(Random *rng, const double *weights, size_t n)
 {
-    double total = 0, sum = 0;
-    for (size_t i = 0; i < n; i++) total += weights[i];
+    double total = 0, sum = weights[0];
+    for (size_t k = 0; k < n; k++) total += weights[k];
     double u = random_uniform(rng) * total;
-    for (size_t i = 0; i < n - 1; i++) {
-        sum += weights[i];
-        if (sum > u) return i;
-    }
-    return n - 1;
+    size_t i = 0;
+    while (sum <= u && i < n - 1) sum += weights[++i];
+    return i;
 }
 
 // The index of the largest, the first of them if there are several.
@@ -853,33 +828,30 @@ static size_t argmax(const double *p, size_t n)
  * Reading documents: UTF-8, a document a line. Lines end as in Python's text files (LF, CR LF or CR), and what Python
  * calls white space is taken off at both ends.
  */
+// The first byte of a code point of 1 to 4 bytes, before bits of it go in.
+static const unsigned char utf8_leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
 
 // One code point from s, of which n bytes are left; its length goes to *used. -1: not UTF-8.
 static int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used)
 {
-    static const struct { unsigned char mask, lead; uint32_t min; } forms[] = {   // of 1, 2, 3 and 4 bytes
-        {0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
-    };
-    for (size_t length = 1; length <= 4 && length <= n; length++) {
-        if ((s[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
-        uint32_t code = s[0] & (unsigned char)~forms[length - 1].mask;
-        for (size_t i = 1; i < length; i++) {
-            if ((s[i] & 0xc0) != 0x80) return -1;
-            code = code << 6 | (s[i] & 0x3f);
-        }
-        bool surrogate = code >= 0xd800 && code <= 0xdfff;
-        *used = length;
-        return code < forms[length - 1].min || surrogate || code > 0x10ffff ? -1 : (int32_t)code;
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};        // less is to be written in fewer bytes
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (length > n || (s[0] & 0xc0) == 0x80) return -1;
+    uint32_t code = s[0] - utf8_leads[length];
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80) return -1;
+        code = code << 6 | (s[i] & 0x3f);
     }
-    return -1;
+    *used = length;
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < min[length] || surrogate || code >= N_CODES ? -1 : (int32_t)code;
 }
 
 static size_t encode_utf8(uint32_t code, char out[4])
 {
     size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = length; i-- > 1; code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)(leads[length] | code);
+    out[0] = (char)(utf8_leads[length] | code);
     return length;
 }
 
@@ -921,10 +893,9 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
 // All bytes of an open file, and a zero after them, into memory of the caller's.
 static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
-    size_t room = 0;
     *bytes = NULL;
     *n = 0;
-    while (*n == room) {
+    for (size_t room = 0; *n == room;) {
         room = room ? 2 * room : 1 << 16;
         unsigned char *more = realloc(*bytes, room);
         if (!more) return no_memory();
@@ -940,42 +911,30 @@ static bool read_all(int file, unsigned char **bytes, size_t *n, const char *nam
 // The documents in the text s. Their tokens are still code points.
 static bool split_documents(const unsigned char *s, size_t n, Documents *docs, const char *name)
 {
-    size_t n_lines = 1;
+    size_t n_lines = 1, line = 1, used = 1;
     for (size_t i = 0; i < n; i++) n_lines += s[i] == '\n' || s[i] == '\r';
-    if (n >= SIZE_MAX / sizeof *docs->text || n_lines > SIZE_MAX / sizeof *docs->list) return no_memory();
-    docs->text = malloc((n + 1) * sizeof *docs->text);
-    docs->list = malloc(n_lines * sizeof *docs->list);
+    docs->text = calloc(n + 1, sizeof *docs->text);
+    docs->list = calloc(n_lines, sizeof *docs->list);
     if (!docs->text || !docs->list) return no_memory();
     uint32_t *start = docs->text, *end = start;         // the document being read
-    size_t line = 1, used = 1;
     for (size_t i = 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
-        if (code == '\r') {
-            used = i + 1 < n && s[i + 1] == '\n' ? 2 : 1;
-            code = '\n';
-        }
-        if (code <= 0) {
-            return fail("%s:%zu: %s", name, line,
-                        code ? "not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8"
-                             : "a zero byte: this is not a text file");
-        }
-        if (code != '\n') {
+        if (code == '\n' && i > 0 && s[i - 1] == '\r') continue;           // CR has ended the line
+        if (code == 0) return fail("%s:%zu: a zero byte: this is not a text file", name, line);
+        if (code < 0) return fail("%s:%zu: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8", name, line);
+        if (code != '\n' && code != '\r') {
             if (start < end || !is_space((uint32_t)code)) *end++ = (uint32_t)code;
             continue;
         }
         while (start < end && is_space(end[-1])) end--;
-        if (start < end) {
-            size_t length = (size_t)(end - start);
-            docs->list[docs->n++] = (Document){start, length, line};
-            docs->longest = length > docs->longest ? length : docs->longest;
-        }
+        size_t length = (size_t)(end - start);
+        docs->list[docs->n] = (Document){start, length, line++};
+        docs->n += length > 0;                          // a blank line is no document
+        docs->longest = length > docs->longest ? length : docs->longest;
         start = end;
-        line++;
     }
     docs->n_text = (size_t)(end - docs->text);
-    if (docs->n == 0) {
-        return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
-    }
+    if (docs->n == 0) return fail("%s: no documents: %s", name, n ? "every line is blank" : "the file is empty");
     return docs->n < UINT32_MAX || fail("%s: too many documents: %zu", name, docs->n);
 }
 
@@ -983,11 +942,8 @@ static bool split_documents(const unsigned char *s, size_t n, Documents *docs, c
 static void program_folder(const char *argv0, char *folder, size_t room)
 {
     ssize_t n = readlink("/proc/self/exe", folder, room - 1);
-    if (n < 0) {
-        n = snprintf(folder, room, "%s", strchr(argv0, '/') ? argv0 : "");
-        n = n < (ssize_t)room ? n : 0;
-    }
-    folder[n] = '\0';
+    if (n < 0) n = snprintf(folder, room, "%s", argv0);
+    folder[n < (ssize_t)room ? n : 0] = '\0';
     char *slash = strrchr(folder, '/');
     folder[slash ? slash - folder + 1 : 0] = '\0';
 }
@@ -1001,14 +957,12 @@ static int open_shipped(const char *argv0, const char *shipped, char *name, size
 {
     char folder[4096];
     program_folder(argv0, folder, sizeof folder);
-    static const char *const places[] = {"data/", "../share/microgpt/", DATADIR "/"};
-    int file = -1;
-    errno = ENOENT;
-    for (size_t i = *folder ? 0 : 2; file < 0 && i < (*folder ? 2 : 3) && errno == ENOENT; i++) {
-        snprintf(name, room, "%s%s%s", i < 2 ? folder : "", places[i], shipped);
-        file = open_file(name, O_RDONLY);
-    }
-    return file;
+    snprintf(name, room, "%sdata/%s", folder, shipped);
+    if (!*folder) snprintf(name, room, "%s/%s", DATADIR, shipped);
+    int file = open_file(name, O_RDONLY);
+    if (file >= 0 || errno != ENOENT || !*folder) return file;
+    snprintf(name, room, "%s../share/microgpt/%s", folder, shipped);
+    return open_file(name, O_RDONLY);
 }
 
 // What messages call the file of the documents.
@@ -1026,9 +980,8 @@ static bool read_documents(Run *run)
     snprintf(name, sizeof name, "%s", data_name(o));
     int file = !o->data ? open_shipped(run->job->argv0, "names.txt", name, sizeof name)
                : strcmp(o->data, "-") == 0 ? STDIN_FILENO : open_file(o->data, O_RDONLY);
-    if (file < 0) {
-        return fail("%s: %s%s", name, strerror(errno), o->data ? "" : "; to use other documents: --data FILE");
-    }
+    const char *hint = o->data ? "" : "; to use other documents: --data FILE";
+    if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
     unsigned char *bytes = NULL;
     size_t n = 0;
     bool ok = (fstat(file, &data_file) == 0 || fail_errno(name)) && read_all(file, &bytes, &n, name) &&
@@ -1074,29 +1027,30 @@ static bool fits_memory(double bytes)
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
 }
 
-// Not enough memory: how much it would take, `cache` of it to sample and `step` for a step, and what the most is for.
-static bool too_large(const Model *model, double bytes, double cache, double step)
+// Whether a model fits. If not: how much it would take, `cache` of it to sample and `step` for a step, and what for.
+static bool model_fits(const Model *model, double bytes, double cache, double step)
 {
+    if (fits_memory(bytes)) return true;
     double E = (double)model->n_embd, row = 4 * sizeof(double) * E;
     double parts[] = {row * LAYER_SQUARES * E * (double)model->n_layer, row * 2 * (double)model->vocab_size,
                       row * (double)model->block_size + cache, step};
-    static const char *const what[] = {
-        "the layers: --n-embd, --n-layer", "the different characters: --n-embd", "the block: --block-size",
-        "the documents of a step: --batch, --block-size",
-    };
+    static const char *const what[] = {"the layers: --n-embd, --n-layer", "the different characters: --n-embd",
+                                       "the block: --block-size", "the documents of a step: --batch, --block-size"};
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s", min_parameters(model),
                 bytes / 1e9, what[argmax(parts, 4)]);
 }
 
-// Puts the parameters on the tape, which was just made.
-static void place_parameters(Model *model, bool fused)
+// A tape with room for so much, or (0) one that only counts. It begins with the parameters.
+static bool new_tape(Model *model, double values, double lines, double lanes, bool fused)
 {
+    if (!tape_init(&model->tape, (size_t)values, (size_t)lines, (size_t)lanes)) return false;
     model->tape.fused = fused;
     model->n_matrices = model->num_params = 0;
     model->params = model->tape.data;
     lay_out_parameters(model);
     ag_vector(&model->tape, model->num_params);
     tape_mark(&model->tape);
+    return true;
 }
 
 // How much of the tape one position takes, the last of so many, and the cache for all of them.
@@ -1128,40 +1082,30 @@ static PositionCost count_training(Model *model, size_t positions)
 // Memory for a model of the sizes in *model, and for training it on batches of documents of up to `longest` characters.
 static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
 {
-    double min = 4 * sizeof(double) * min_parameters(model);
-    if (!fits_memory(min)) return too_large(model, min, 0, 0);
-    Tape *tape = &model->tape;
+    double value = 2 * sizeof(double);             // with its gradient; a parameter has Adam's memory, too
+    if (!model_fits(model, 2 * value * min_parameters(model), 0, 0)) return false;
     size_t block_size = model->block_size, positions = longest + 1 < block_size ? longest + 1 : block_size;
     model->state_dict = calloc((size_t)count_matrices(model->n_layer), sizeof *model->state_dict);
     model->layers = calloc(model->n_layer, sizeof *model->layers);
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
     model->tokens = calloc(block_size + 1, sizeof *model->tokens);
-    if (!model->state_dict || !model->layers || !model->keys || !model->values || !model->tokens ||
-        !tape_init(tape, 0, 0, 0)) {
-        return no_memory();
-    }
-    place_parameters(model, fused);
+    bool all = model->state_dict && model->layers && model->keys && model->values && model->tokens;
+    if (!all || !new_tape(model, 0, 0, 0, fused)) return no_memory();
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
-    double lanes = (double)batch * (double)positions, params = (double)tape->first_value;
+    double lanes = (double)batch * (double)positions, params = (double)model->tape.first_value;
     double spare = 16;                             // for what training and sampling do to the scores and the losses
     double training = lanes * (step.values + spare + 1) + (double)batch * (step.cache + spare);
     double inference = sampling.values + sampling.cache + 2 * spare;
     double values = params + fmax(training, inference);
     double lines = fmax((lanes + (double)batch) * (step.lines + spare), sampling.lines + spare);
     double tables = lines * sizeof(Line) + lanes * sizeof(Line *);
-    double bytes = values * 2 * sizeof(double) + tables + params * 2 * sizeof(double);
-    tape_free(tape);
-    if (!fits_memory(bytes)) {
-        return too_large(model, bytes, inference * 2 * sizeof(double), training * 2 * sizeof(double) + tables);
-    }
+    double bytes = (values + params) * value + tables;
+    tape_free(&model->tape);
+    if (!model_fits(model, bytes, inference * value, training * value + tables)) return false;
     model->m = calloc(model->num_params, sizeof *model->m);
     model->v = calloc(model->num_params, sizeof *model->v);
-    if (!model->m || !model->v || !tape_init(tape, (size_t)values, (size_t)lines, (size_t)lanes)) {
-        return no_memory();
-    }
-    place_parameters(model, fused);
-    return true;
+    return (model->m && model->v && new_tape(model, values, lines, lanes, fused)) || no_memory();
 }
 
 // Memory for the characters of a tokenizer, of which there are none yet.
@@ -1179,8 +1123,7 @@ static void free_tokenizer(Tokenizer *tokenizer)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The build for the debugger: every single + and * is a line of the tape, and there are views of a run that has
- * stopped. In other builds there is nothing of it.
+ * The build for the debugger: every single + and * is a line of the tape, and there are views of a stopped run.
  */
 #ifdef MICROGPT_DEBUG
 enum { FUSED_TAPE = false };
@@ -1193,8 +1136,8 @@ enum { FUSED_TAPE = true };
 /* ------------------------------------------------------------------------------------------------------------------
  * Options: one table of all of them. The command line, the help and the model files are made from it.
  */
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };
-
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };        // commands
+enum { RECIPE_MICROGPT, RECIPE_LESSON };                               // as --recipe lists them
 typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, UINT64, REAL, FRACTION } Kind;      // whole numbers before REAL
 
 static const struct { double min, max; } ranges[] = {
@@ -1218,6 +1161,7 @@ typedef struct {
 } Option;
 
 #define FIELD(name) offsetof(Options, name)
+#define CONFIG(name) FIELD(config.name)
 
 static const Option options[] = {
     {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data),
@@ -1228,29 +1172,25 @@ static const Option options[] = {
     {"docs", "N", 0, HEADS, POSITIVE, NOT_STORED, FIELD(docs), "only the first N documents (default: 1000)"},
     {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), "sets the defaults of the other options"},
-    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, FIELD(config.steps), "training steps"},
-    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, FIELD(config.batch), "documents a step"},
-    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, FIELD(config.holdout),
+    {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, CONFIG(steps), "training steps"},
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, CONFIG(batch), "documents a step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, CONFIG(holdout),
      "the last N documents are not trained on; their loss is printed"},
-    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, FIELD(config.seed), "where the random numbers start"},
-    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, FIELD(config.seed),
+    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
      "where the random numbers start (default: where training left them)"},
-    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_layer), "layers"},
-    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_embd), "width of the model, a multiple of --n-head"},
-    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.n_head), "attention heads in a layer"},
-    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, FIELD(config.block_size), "characters of a document that are used"},
-    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, FIELD(config.lr), "learning rate at the first step"},
-    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta1),
-     "Adam: share of the gradients' mean that is kept"},
-    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, FIELD(config.beta2), "Adam: the same for their squares"},
-    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, FIELD(config.init_std), "spread of the parameters at the start"},
-    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, FIELD(config.activation),
-     "in the MLP; relu2 is relu squared"},
-    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, FIELD(config.schedule),
-     "how the learning rate falls to 0"},
-    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, FIELD(config.samples), "names to print"},
-    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, FIELD(config.temperature),
-     "0 takes the likeliest character"},
+    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_layer), "layers"},
+    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_embd), "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_head), "attention heads in a layer"},
+    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(block_size), "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN_FREE, CONFIG(lr), "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, CONFIG(beta1), "Adam: share of the gradients' mean that is kept"},
+    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN_FREE, CONFIG(beta2), "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, CONFIG(init_std), "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, CONFIG(activation), "in the MLP; relu2 is relu squared"},
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN_FREE, CONFIG(schedule), "how the learning rate falls to 0"},
+    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, CONFIG(samples), "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, CONFIG(temperature), "0 takes the likeliest character"},
     {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), "how every name begins"},
     {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save), "write the model file at the end, and on an interrupt"},
     {"save-every", "N", 0, TRAIN, POSITIVE, NOT_STORED, FIELD(save_every), "and every N steps (default: only then)"},
@@ -1267,24 +1207,22 @@ static const Option options[] = {
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
 static const Options recipes[] = {
-    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
-                         .config = {.steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                                    .block_size = 16, .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08,
-                                    .activation = RELU, .schedule = LINEAR, .samples = 20, .temperature = 0.5}},
-    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
-                       .config = {.steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4,
-                                  .block_size = 8, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02,
-                                  .zero_outputs = true, .activation = RELU2, .schedule = COSINE, .samples = 20,
-                                  .temperature = 0.5}},
+    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT, .config = {
+        .steps = 1000, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .block_size = 16,
+        .lr = 0.01, .beta1 = 0.85, .beta2 = 0.99, .init_std = 0.08, .activation = RELU, .schedule = LINEAR,
+        .samples = 20, .temperature = 0.5}},
+    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON, .config = {
+        .steps = 500, .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .block_size = 8,
+        .lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .init_std = 0.02, .zero_outputs = true, .activation = RELU2,
+        .schedule = COSINE, .samples = 20, .temperature = 0.5}},
 };
 
 // The position of value in names, which are separated by |; -1 if it is none of them.
 static int find_name(const char *names, const char *value)
 {
-    size_t n = strlen(value);
     for (int i = 0; *names; i++) {
         size_t length = strcspn(names, "|");
-        if (length == n && memcmp(names, value, n) == 0) return i;
+        if (strncmp(names, value, length) == 0 && !value[length]) return i;
         names += length + (names[length] == '|');
     }
     return -1;
@@ -1305,23 +1243,18 @@ static bool set_option(Options *o, const Option *option, const char *value)
         if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
         *(int *)field = i;
     } else if (option->kind < REAL) {
-        const char *digits = value + (*value == '-');
-        uint64_t n = strtoull(digits, &end, 10), limit = option->kind == UINT64 ? UINT64_MAX : (uint64_t)max;
-        if (!*digits || digits[strspn(digits, "0123456789")]) {
-            return usage("--%s %s: not a whole number", option->name, value);
-        }
-        if (errno == ERANGE || (*value == '-' && n) || (double)n < min || n > limit) {
-            return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
-        }
+        uint64_t n = strtoull(value, &end, 10), limit = option->kind == UINT64 ? UINT64_MAX : (uint64_t)max;
+        bool whole = *value && !*end && !value[strspn(value, "-0123456789")];
+        bool in_range = errno != ERANGE && !(*value == '-' && n) && (double)n >= min && n <= limit;
+        if (!whole) return usage("--%s %s: not a whole number", option->name, value);
+        if (!in_range) return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, limit);
         *(uint64_t *)field = n;
     } else {
         double x = strtod(value, &end);
-        if (!*value || *end || value[strspn(value, "+-.0123456789eE")]) {
-            return usage("--%s %s: not a number", option->name, value);
-        }
-        if (!isfinite(x) || x < min || x > max) {
-            return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
-        }
+        bool number = *value && !*end && !value[strspn(value, "+-.0123456789eE")];
+        bool in_range = isfinite(x) && x >= min && x <= max;
+        if (!number) return usage("--%s %s: not a number", option->name, value);
+        if (!in_range) return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
         *(double *)field = x;
     }
     return true;
@@ -3148,7 +3081,7 @@ static bool run_sample(Job *job)
         return false;
     }
     random_seed(&job->rng, seed);
-    bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
+    bool same = !was_given(&job->o, CONFIG(seed)) || seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
     return infer(&job->run);
 }
