@@ -716,7 +716,6 @@ typedef struct {
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     double last_sum, last_n;       // of the losses of the last steps
-    size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 } Progress;
 
@@ -750,9 +749,8 @@ typedef struct Job {
     size_t room;                   // a power of two
     uint64_t n_samples;            // samples: so many are done
     uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
-    const double **weights;        // heads: what each looked at in one word
+    const double **weights;        // heads: what each looked at in one word, [position][layer][head]
     HeadStats *stats;              // heads: what each does over a file
-    double *backup;                // heads: a matrix that is set to zero for a while
     Page page;
 } Job;
 
@@ -2169,22 +2167,15 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// How wide the terminal is that an open file leads to; 0: nobody knows.
-static size_t terminal_columns(int file)
+// How wide the terminal is that an open file leads to, or `otherwise` if nobody knows.
+static size_t terminal_columns(int file, size_t otherwise)
 {
     (void)file;
 #ifdef TIOCGWINSZ
     struct winsize size;
-    if (ioctl(file, TIOCGWINSZ, &size) == 0) return size.ws_col;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col) return size.ws_col;
 #endif
-    return 0;
-}
-
-// Columns for the progress: those that can be written without a wrap.
-static size_t bar_columns(void)
-{
-    size_t columns = terminal_columns(STDERR_FILENO);
-    return columns ? columns - 1 : 79;
+    return otherwise;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2197,14 +2188,7 @@ static bool shows_unicode(void)
         locale = value ? value : "";
     }
     bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
-    return utf8 && term && strcmp(term, "linux") != 0;
-}
-
-static void start_curve(Progress *progress, uint64_t from)
-{
-    uint64_t n = progress->steps - from;
-    progress->from = from;
-    progress->n_points = n < POINTS ? (size_t)n : POINTS;
+    return utf8 && term && strcmp(term, "linux") != 0 && strcmp(term, "dumb") != 0;
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
@@ -2217,15 +2201,18 @@ static void set_up_progress(Progress *progress, const Options *o, uint64_t steps
     progress->lines = !o->quiet && !(progress->bar && isatty(STDOUT_FILENO));
     progress->plain = !shows_unicode();
     progress->color = !(no_color && *no_color);
-    progress->first = steps_done;
+    progress->first = progress->from = steps_done;
     progress->steps = o->config.steps;
-    start_curve(progress, steps_done);
     progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
+// How many points the curve of so many steps has.
+static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)steps : POINTS; }
+
 static void add_to_curve(Progress *progress, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - progress->from) * progress->n_points / (progress->steps - progress->from));
+    uint64_t steps = progress->steps - progress->from;
+    size_t i = (size_t)((step - progress->from) * curve_points(steps) / steps);
     progress->curve[i].sum += loss;
     progress->curve[i].n++;
     if (progress->steps - step <= LAST_STEPS) {
@@ -2253,7 +2240,7 @@ static void time_text(double s, char *text, size_t room)
 // The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
 static void draw_bar(const Progress *progress, uint64_t done, double now)
 {
-    size_t columns = bar_columns(), used = 0;
+    size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, used = 0;        // with one more the line would wrap
     double rate = (double)(done - progress->first) / (now - progress->began);
     char parts[4][64], left[32];
     time_text((double)(progress->steps - done) / rate, left, sizeof left);
@@ -2265,7 +2252,7 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
         snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)progress->steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
-    bool fits[4] = {false};
+    bool fits[4];
     for (size_t k = 0; k < 4; k++) {
         size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
         fits[i] = used + length <= columns;
@@ -2273,10 +2260,8 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
     }
 
     // A bar's mark takes up to three bytes, and one or two colors are switched on and off.
-    char text[512], *at = text;
-    at += sprintf(at, "\r");
-    size_t cells = columns - used > 2 ? columns - used - 2 : 0;
-    cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
+    char text[512] = "\r", *at = text + 1;
+    size_t room = columns - used, cells = room < 10 ? 0 : room > 42 ? 40 : room - 2;
     size_t full = (size_t)((double)done / (double)progress->steps * (double)cells);
     at += sprintf(at, "%s", cells && progress->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
@@ -2295,17 +2280,18 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
 static void draw_curve(const Progress *progress, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
-    size_t columns = bar_columns(), across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
-    if (columns < 16 || progress->n_points < 2) return;
-    size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
-    width = width * across > progress->n_points ? (progress->n_points + across - 1) / across : width;
-    size_t n = width * across < progress->n_points ? width * across : progress->n_points;
+    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
+    size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, points = curve_points(all);
+    size_t across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
+    if (columns < 16 || points < 2) return;
+    size_t room = across * (columns - 10 < WIDEST ? columns - 10 : WIDEST);
+    size_t n = room < points ? room : points, width = (n + across - 1) / across;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
     double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
-        for (size_t k = i * progress->n_points / n; k < (i + 1) * progress->n_points / n; k++) {
+        for (size_t k = i * points / n; k < (i + 1) * points / n; k++) {
             sum += progress->curve[k].sum;
             count += progress->curve[k].n;
         }
@@ -2335,7 +2321,6 @@ static void draw_curve(const Progress *progress, double took)
         before = level;
     }
     char title[96], last_part[48] = "";
-    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
     if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
     snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
@@ -2346,20 +2331,14 @@ static void draw_curve(const Progress *progress, double took)
                 progress->color ? "\033[36m" : "");
         for (size_t i = 0; i < width; i++) {
             char bytes[4];
-            unsigned char cell = cells[row][i];
-            if (progress->plain || !cell) {
-                fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : '\'', stderr);
-            } else {
-                fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
-            }
+            uint32_t cell = cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
+            uint32_t code = !cell ? ' ' : progress->plain ? ascii : 0x2800 + cell;
+            fprintf(stderr, "%.*s", (int)encode_utf8(code, bytes), bytes);
         }
         fprintf(stderr, "%s\n", progress->color ? "\033[0m" : "");
     }
-    char first[32], last[32];
-    snprintf(first, sizeof first, "%" PRIu64, progress->from + 1);
-    snprintf(last, sizeof last, "%" PRIu64, progress->steps);
-    int gap = (int)width - (int)strlen(first) - (int)strlen(last);
-    fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
+    int used = fprintf(stderr, "%9s%" PRIu64 " ", "", progress->from + 1), left = 9 + (int)width - used;
+    fprintf(stderr, "%*" PRIu64 "\n", left > 0 ? left : 0, progress->steps);
 }
 
 #define LOG_HEADING "step,loss,lr\n"
@@ -2410,7 +2389,7 @@ static bool open_log(Progress *progress, const Options *o)
         uint64_t step = read_row(text + end, &loss, &rest);
         if (step > progress->first) break;
         if (progress->bar && step && isfinite(loss)) {
-            if (progress->from == progress->first) start_curve(progress, step - 1);
+            if (progress->from == progress->first) progress->from = step - 1;
             if (step > progress->from) add_to_curve(progress, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
@@ -2463,14 +2442,12 @@ static bool after_step(Run *run, uint64_t step, double loss)
     Progress *progress = &job->progress;
     Output *log = progress->log;
     uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
+    char line_end = job->o.recipe == RECIPE_LESSON ? '\n' : '\r';
     if (!isfinite(loss)) {
         return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
                     isnan(loss) ? "not a number" : "infinite");
     }
-    if (progress->lines) {
-        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss,
-            job->o.recipe == RECIPE_LESSON ? '\n' : '\r');
-    }
+    if (progress->lines) say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
     if (log == &standard_output && step == progress->first) say(LOG_HEADING);
     if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(run->config, step));
     if (progress->bar) add_to_curve(progress, step, loss);
@@ -2593,30 +2570,20 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
     return sum / tokens;
 }
 
-// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero.
-static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
+// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero. The
+// matrix is put by in Adam's memory, which only training needs.
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head)
 {
     Matrix *wo = model->layers[layer].attn_wo;
-    memcpy(backup, wo->data, wo->rows * wo->cols * sizeof *backup);
+    double *backup = model->m;
+    size_t bytes = wo->rows * wo->cols * sizeof *backup, n_tokens;
+    memcpy(backup, wo->data, bytes);
     for (size_t row = 0; row < wo->rows; row++) {
         memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *backup);
     }
-    size_t n_tokens;
     double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
-    memcpy(wo->data, backup, wo->rows * wo->cols * sizeof *backup);
+    memcpy(wo->data, backup, bytes);
     return loss;
-}
-
-// The weights of the n positions that were just run, [position][layer][head] of them; false if one is not finite.
-static bool collect_attention(const Model *model, size_t n, const double **weights)
-{
-    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
-    for (size_t k = 0; k < n_heads * n; k++) {
-        const Line *attention = next_attention(&model->tape, &line);
-        if (!attention || !all_finite(attention->a, k / n_heads + 1)) return false;
-        weights[k] = attention->a;
-    }
-    return true;
 }
 
 // How wide the views are, and whether they are drawn with digits, block characters, or colors.
@@ -2625,12 +2592,11 @@ typedef struct { size_t width; enum { DIGITS, BLOCKS, COLORS } paint; } Screen;
 static Screen screen_of_output(void)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
-    bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
-    bool colors = terminal && term && *term && !dumb && !(no_color && *no_color);
-    size_t width = terminal ? terminal_columns(STDOUT_FILENO) : 0, wished = columns ? strtoul(columns, NULL, 10) : 0;
+    bool draws = isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    size_t wished = columns ? strtoul(columns, NULL, 10) : 0;
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");          // for wcwidth() alone
-    return (Screen){.width = width ? width : wished > 0 && wished < 10000 ? wished : 80,
-                    .paint = colors ? COLORS : !dumb && shows_unicode() ? BLOCKS : DIGITS};
+    return (Screen){.width = terminal_columns(STDOUT_FILENO, wished > 0 && wished < 10000 ? wished : 80),
+                    .paint = draws && !(no_color && *no_color) ? COLORS : shows_unicode() ? BLOCKS : DIGITS};
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
@@ -2684,27 +2650,23 @@ static void say_label(Label label, size_t width)
 // One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
 static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 {
-    static const char *const blocks[] = {"\u00b7", "░", "▒", "▓", "█"};
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
     int tenths = (int)(weight * 10 + 0.5);
-    bool faint = weight < 0.05;
-    char text[16] = "";
+    bool faint = weight < 0.05, colors = screen.paint == COLORS;
+    if (colors) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
     if (strongest && width == 3) {
-        snprintf(text, sizeof text, weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
-    } else if (screen.paint == COLORS) {
-        snprintf(text, sizeof text, "%*s", (int)width, "");
+        say(weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
+    } else if (colors) {
+        say("%*s", (int)width, "");
     } else if (screen.paint == DIGITS) {
-        snprintf(text, sizeof text, "%*c%*s", width < 3 ? 1 : 2, faint ? '.' : '0' + (tenths < 9 ? tenths : 9),
-                 width > 1 ? 1 : 0, "");
+        say_label((Label){{faint ? '.' : (char)('0' + (tenths < 9 ? tenths : 9))}, 1}, width);
     } else if (faint) {
-        snprintf(text, sizeof text, "%s%s%s", width < 3 ? "" : " ", blocks[0], width > 1 ? " " : "");
+        say_label((Label){"\u00b7", 1}, width);
     } else {
-        for (size_t i = 0; i < width; i++) {
-            strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
-        }
+        const char *block = weight < 0.15 ? "░" : weight < 0.3 ? "▒" : weight < 0.5 ? "▓" : "█";
+        for (size_t i = 0; i < width; i++) say("%s", block);
     }
-    if (screen.paint == COLORS) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
-    say("%s%s", text, screen.paint == COLORS ? "\033[0m" : "");
+    if (colors) say("\033[0m");
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
@@ -2733,13 +2695,8 @@ static void draw_maps(const Run *run, const double *const *weights, size_t n, Sc
                 size_t strongest = argmax(w, row), used = margin + cell * (row ? row : n);
                 say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
-                for (size_t key = 0; key < (row ? row : n); key++) {
-                    if (row) {
-                        say_cell(screen, w[key], key == strongest, cell);
-                    } else {
-                        say_label(label_of(run, screen, key), cell);
-                    }
-                }
+                for (size_t key = 0; !row && key < n; key++) say_label(label_of(run, screen, key), cell);
+                for (size_t key = 0; key < row; key++) say_cell(screen, w[key], key == strongest, cell);
                 if (row && cell < 3) {
                     say("%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
                     used = margin + cell * n + 5;
@@ -3059,11 +3016,9 @@ static bool read_checkpoint(Run *run)
     Job *job = run->job;
     Options *o = &job->o;
     uint64_t hash = o->save || o->resume ? fingerprint(&run->docs) : 0;
+    o->fingerprint = hash;
     run->resumed = o->resume;
-    if (!o->resume) {
-        o->fingerprint = hash;
-        return true;
-    }
+    if (!o->resume) return true;
     return load_model(job, o->resume, run->docs.longest) && resume_options(o, &job->checkpoint) &&
            (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
@@ -3140,9 +3095,8 @@ static bool end_training(Run *run, bool ok)
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
         say("%sheld out: %zu docs, loss %.4f\n", run->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
     }
-    if (!o->quiet || o->config.samples) {
-        say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
-    }
+    const char *kind = lesson ? "" : " (new, hallucinated names)";
+    if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);
     return true;
 }
 
@@ -3194,7 +3148,6 @@ static void free_job(Job *job)
     free(job->known);
     free(job->weights);
     free(job->stats);
-    free(job->backup);
     free(job->page.text);
     free(job->page.log);
     free(job->page.losses);
@@ -3215,17 +3168,15 @@ static bool run_train(Job *job)
 // seed is asked for, they go on from there: the names are those that training printed.
 static bool run_sample(Job *job)
 {
+    const Options *o = &job->o;
     const Checkpoint *checkpoint = &job->checkpoint;
-    uint64_t seed = job->o.config.seed;
-    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->run, "--prompt", job->o.prompt)) return false;
-    if (job->o.new && (!read_documents(&job->run) ||
-                       !know_documents(job, job->run.docs.n, (double)job->o.config.samples, NULL))) {
-        return false;
-    }
-    random_seed(&job->rng, seed);
-    bool same = !was_given(&job->o, FIELD(config.seed)) || seed == checkpoint->options.config.seed;
+    Run *run = &job->run;
+    bool ok = load_model(job, o->arguments[0], 0) && read_prompt(run, "--prompt", o->prompt) &&
+              (!o->new || (read_documents(run) && know_documents(job, run->docs.n, (double)o->config.samples, NULL)));
+    random_seed(&job->rng, o->config.seed);
+    bool same = !was_given(o, FIELD(config.seed)) || o->config.seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return infer(&job->run);
+    return ok && infer(run);
 }
 
 // The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
@@ -3258,19 +3209,24 @@ static bool run_eval(Job *job)
 // `heads MODEL WORD`: the maps of one word.
 static bool show_word(Job *job)
 {
-    const char *text = job->o.arguments[1];
+    const char *path = job->o.arguments[0], *text = job->o.arguments[1];
     Run *run = &job->run;
     Model *model = &run->model;
-    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(run, "the word", text)) return false;
+    size_t n = 0;
+    if (job->o.data || job->o.docs) return usage("--data and --docs go with heads MODEL, not with a word");
+    if (!load_model(job, path, strlen(text)) || !read_prompt(run, "the word", text)) return false;
     model->tape.fused = true;                           // heads are read off whole lines, in every build
-    size_t n = take_document(model, &run->prompt);
-    document_loss(model, n);
-    tape_compute(&model->tape);
+    mean_loss(model, &run->prompt, 1, &n, NULL);
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
-    job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
+    job->weights = malloc(n_heads * n * sizeof *job->weights);
     if (!job->weights) return no_memory();
-    if (!collect_attention(model, n, job->weights)) {
-        return fail("%s: the attention is not finite", job->o.arguments[0]);
+    for (size_t k = 0; k < n_heads * n; k++) {
+        const Line *attention = next_attention(&model->tape, &line);
+        if (!attention || !all_finite(attention->a, k / n_heads + 1)) {
+            return fail("%s: the attention is not finite", path);
+        }
+        job->weights[k] = attention->a;
     }
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
@@ -3289,14 +3245,13 @@ static bool show_heads(Job *job)
     if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
-    job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
-    if (!stats || !job->backup) return no_memory();
+    if (!stats) return no_memory();
     model->tape.fused = true;                           // heads are read off whole lines, in every build
     double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats);
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head, job->backup);
+        stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
@@ -3316,14 +3271,7 @@ static bool show_heads(Job *job)
     return true;
 }
 
-static bool run_heads(Job *job)
-{
-    bool word = job->o.n_arguments == 2;
-    if (word && (job->o.data || job->o.docs)) {
-        return usage("--data and --docs go with heads MODEL, not with a word");
-    }
-    return word ? show_word(job) : show_heads(job);
-}
+static bool run_heads(Job *job) { return job->o.n_arguments == 2 ? show_word(job) : show_heads(job); }
 
 // The model as a page, to look at in a browser.
 static bool run_page(Job *job)
@@ -3420,23 +3368,23 @@ static const Option *find_option(const Command *command, const char *argument)
     return NULL;
 }
 
-// Reads the arguments after the command, in order. With `only`, sets the option of that name alone.
+// Reads the arguments after the command, in order, over the recipe's options. With `only`, sets that option alone.
 static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
+    const Command *command = o->command;
     bool options_over = false;
-    o->n_arguments = 0;
+    *o = recipes[o->recipe];
+    o->command = command;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->max) return unexpected(argument, o->command);
+            if (o->n_arguments == command->max) return unexpected(argument, command);
             o->arguments[o->n_arguments++] = argument;
             continue;
         }
-        if (strcmp(argument, "--") == 0) {
-            options_over = true;
-            continue;
-        }
-        const Option *option = find_option(o->command, argument);
+        options_over = strcmp(argument, "--") == 0;
+        if (options_over) continue;
+        const Option *option = find_option(command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
         if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
@@ -3453,20 +3401,13 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 // The whole command line: the command, then the recipe's options, then those given, wherever the recipe is.
 static bool parse_command_line(Options *o, int argc, char **argv)
 {
-    const Command *command = &commands[0];
-    int first = 1;
-    if (argc > 1 && argv[1][0] != '-') {
-        size_t i = 0;
-        while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) i++;
-        if (i == N_COMMANDS) return unexpected(argv[1], NULL);
-        command = &commands[i];
-        first = 2;
-    }
-    *o = recipes[RECIPE_MICROGPT];
-    o->command = command;
+    const Command *command = commands, *end = commands + N_COMMANDS;
+    bool named = argc > 1 && argv[1][0] != '-';
+    int first = named ? 2 : 1;
+    while (named && command < end && strcmp(argv[1], command->name) != 0) command++;
+    if (command == end) return unexpected(argv[1], NULL);
+    *o = (Options){.command = command, .recipe = RECIPE_MICROGPT};
     if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
-    *o = recipes[o->recipe];
-    o->command = command;
     if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
     if (o->help || o->version) return true;
     if (o->n_arguments < command->min) {
