@@ -500,8 +500,7 @@ static bool microgpt(Run *run)
  * That was the algorithm. From here on: what surrounds it.
  *
  *   errors and output, what a command works with, random numbers, reading documents, memory, the build for the
- *   debugger, options, model files, long runs, the heads, the page, prompts and known names, what the story asks for,
- *   commands, command line
+ *   debugger, options, model files, long runs, the heads, the page, what the story asks for, commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -2181,14 +2180,11 @@ static size_t terminal_columns(int file, size_t otherwise)
 // Whether the terminal shows more than ASCII, as far as the environment tells.
 static bool shows_unicode(void)
 {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *locale = "", *term = getenv("TERM");
-    for (size_t i = 0; !*locale && i < 3; i++) {
-        const char *value = getenv(names[i]);
-        locale = value ? value : "";
-    }
-    bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
-    return utf8 && term && strcmp(term, "linux") != 0 && strcmp(term, "dumb") != 0;
+    const char *locale = getenv("LC_ALL"), *term = getenv("TERM");
+    if (!locale || !*locale) locale = getenv("LC_CTYPE");
+    if (!locale || !*locale) locale = getenv("LANG");
+    if (!locale || !term || strcmp(term, "linux") == 0 || strcmp(term, "dumb") == 0) return false;
+    return strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
@@ -2312,11 +2308,9 @@ static void draw_curve(const Progress *progress, double took)
     size_t before = 0;
     for (size_t i = 0; i < n; i++) {
         size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
-        before = i ? before : level;
+        before = i && !progress->plain ? before : level;
         for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
-            if (k == level || (k != before && !progress->plain)) {
-                cells[k / up][i / across] |= dots[i % across][k % up];
-            }
+            if (k == level || k != before) cells[k / up][i / across] |= dots[i % across][k % up];
         }
         before = level;
     }
@@ -2470,29 +2464,23 @@ static bool same_file(const char *a, const char *b)
     return b && stat(b, &info) == 0 && is_file(a, &info);
 }
 
-// The name of a file that would be two things at once, or NULL.
-static const char *conflicting_file(const Options *o)
-{
-    return is_file(o->save, &data_file) || same_file(o->save, o->log) ? o->save
-           : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
-}
-
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_progress(Job *job)
 {
+    static const char two_things[] = "%s: it cannot be two things at once: --data, --save, --log and --resume";
     const Options *o = &job->o;
-    const char *twice = conflicting_file(o);
     Progress *progress = &job->progress;
     set_up_progress(progress, o, job->run.model.steps_done);
-    if (!twice && ((o->save && !can_save(&progress->target, o, &job->run)) || (o->log && !open_log(progress, o)))) {
-        return false;
-    }
-    if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
+    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) return usage(two_things, o->save);
+    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) return usage(two_things, o->log);
+    if (o->save && !can_save(&progress->target, o, &job->run)) return false;
+    if (o->log && !open_log(progress, o)) return false;
+    if (same_file(o->save, o->log)) {                    // two names of a file that was not there before
         unlink(progress->target.path);
-        twice = o->save;
+        return usage(two_things, o->save);
     }
     running = 1;
-    return !twice || usage("%s: it cannot be two things at once: --data, --save, --log and --resume", twice);
+    return true;
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
@@ -2545,7 +2533,7 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, `stats` takes what each head looked at.
+// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, what each head looked at is added to `stats`.
 static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
 {
     double sum = 0;
@@ -2559,15 +2547,7 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
         *n_tokens += n;
         if (stats) add_attention(model, stats);
     }
-    double tokens = (double)*n_tokens;
-    for (size_t k = 0; stats && k < model->n_layer * model->n_head; k++) {
-        stats[k].self /= tokens;
-        stats[k].previous /= tokens;
-        stats[k].first /= tokens;
-        stats[k].elsewhere /= tokens;
-        stats[k].entropy /= tokens;
-    }
-    return sum / tokens;
+    return sum / (double)*n_tokens;
 }
 
 // The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero. The
@@ -2611,9 +2591,9 @@ PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-        bool fits = !column || column + 1 + columns <= screen.width;
-        say("%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
-        column = (!column ? 0 : fits ? column + 1 : 2) + columns;
+        bool first = text == whole, fits = first || column + 1 + columns <= screen.width;
+        say("%s%.*s", first ? "" : fits ? " " : "\n  ", (int)bytes, text);
+        column = (first ? 0 : fits ? column + 1 : 2) + columns;
         text += bytes + (text[bytes] == ' ');
     }
     say("\n");
@@ -2625,19 +2605,14 @@ typedef struct { char text[8]; int columns; } Label;
 static Label label_of(const Run *run, Screen screen, size_t i)
 {
     uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
-    Label label = {"", 1};
-    if (is_space(code)) {
-        strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
-    } else if (is_control(code)) {
-        strcpy(label.text, "?");
-    } else {
-        int columns = wcwidth((wchar_t)code);
-        label.columns = columns > 0 ? columns : 1;
-        if (columns == 0) strcpy(label.text, "\u25cc");            // a mark that goes onto the character before it
-        bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
-                      (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
-        if (!steers) encode_utf8(code, label.text + strlen(label.text));
-    }
+    if (is_space(code)) code = screen.paint == DIGITS ? '_' : 0x2423;      // an open box
+    if (is_control(code)) code = '?';
+    int columns = wcwidth((wchar_t)code);
+    Label label = {"", columns > 0 ? columns : 1};
+    if (columns == 0) strcpy(label.text, "\u25cc");                // a mark that goes onto the character before it
+    bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
+                  (code >= 0x2060 && code <= 0x206f);              // joins or turns the text around it
+    if (!steers) encode_utf8(code, label.text + strlen(label.text));
     return label;
 }
 
@@ -2734,26 +2709,21 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
 {
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 80;
+    const Screen row = {.width = wide ? SIZE_MAX : screen.width};          // in a table it is not broken
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
     if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats head = stats[h];
         double change = head.loss - loss;
-        char text[512];
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
         bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s\n"
-                                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                 h / model->n_head, h % model->n_head, 100 * head.self, 100 * head.previous, 100 * head.first,
-                 100 * head.elsewhere, head.entropy, head.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
-                 blocks ? "███████" : "#######");
-        if (wide) {
-            say("%s", text);
-        } else {
-            say_wrapped(screen, "%s", text);
-        }
+        say_wrapped(row, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
+                              : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere %.1f%%, "
+                                "entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
+                    h / model->n_head, h % model->n_head, 100 * head.self, 100 * head.previous, 100 * head.first,
+                    100 * head.elsewhere, head.entropy, head.loss, change, marks ? " " : "",
+                    blocks ? 3 * marks : marks, blocks ? "███████" : "#######");
     }
     say("\n");
     say_wrapped(screen, "The loss with all heads: %.4f", loss);
@@ -2916,9 +2886,8 @@ static void say_model(const Options *o, const Run *run, const Checkpoint *checkp
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Prompts, known names, resumed options.
+ * What the story asks for: from the command line, and from the files that it names.
  */
-
 // The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
 static bool read_prompt(Run *run, const char *what, const char *text)
 {
@@ -2940,10 +2909,11 @@ static bool read_prompt(Run *run, const char *what, const char *text)
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
-static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
+static uint64_t hash_text(uint64_t hash, const Document *text, const uint32_t *uchars)
 {
-    hash = (hash ^ n) * FNV_PRIME;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
+    const uint32_t *tokens = text->tokens;
+    hash = (hash ^ text->length) * FNV_PRIME;
+    for (size_t i = 0; i < text->length; i++) hash = (hash ^ (uchars ? uchars[tokens[i]] : tokens[i])) * FNV_PRIME;
     return hash;
 }
 
@@ -2951,24 +2921,20 @@ static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const u
 static uint64_t fingerprint(const Documents *docs)
 {
     uint64_t hash = FNV_START;
-    for (size_t i = 0; i < docs->n; i++) {
-        hash = hash_text(hash, docs->list[i].tokens, docs->list[i].length, NULL);
-    }
+    for (size_t i = 0; i < docs->n; i++) hash = hash_text(hash, &docs->list[i], NULL);
     return hash;
 }
 
 // Whether a text is known; if not, with `add`, it is from here on. The set is a table of hashes, at most half full.
-static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
+static bool is_known(Job *job, const Document *text, const uint32_t *uchars, bool add)
 {
-    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
+    uint64_t hash = hash_text(FNV_START, text, uchars);
     hash += !hash;                                       // 0 is a free place
-    for (size_t i = (size_t)hash;; i++) {
-        place = &job->known[i & (job->room - 1)];
-        if (!*place || *place == hash) break;
-    }
-    bool was = *place;
-    *place = was || add ? hash : 0;
-    return was;
+    size_t i = (size_t)hash & (job->room - 1);
+    while (job->known[i] && job->known[i] != hash) i = (i + 1) & (job->room - 1);
+    bool known = job->known[i];
+    if (add) job->known[i] = hash;
+    return known;
 }
 
 // The first n documents are known, and there is room for more texts.
@@ -2978,10 +2944,7 @@ static bool know_documents(Job *job, size_t n, double more, const uint32_t *ucha
     if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
-    for (size_t i = 0; job->known && i < n; i++) {
-        const Document *doc = &job->run.docs.list[i];
-        is_known(job, doc->tokens, doc->length, uchars, true);
-    }
+    for (size_t i = 0; job->known && i < n; i++) is_known(job, &job->run.docs.list[i], uchars, true);
     return job->known || no_memory();
 }
 
@@ -3006,10 +2969,6 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * What the story asks for: from the command line, and from the files that it names.
- */
-
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
 static bool read_checkpoint(Run *run)
 {
@@ -3029,13 +2988,12 @@ static bool encode_documents(Run *run, size_t n)
     for (size_t i = 0; i < n; i++) {
         Document *doc = &run->docs.list[i];
         size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
-        if (done < doc->length) {
-            char bytes[4];
-            uint32_t unknown = doc->tokens[done];
-            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&run->job->o),
-                        doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
-        }
+        if (done == doc->length) continue;
+        char bytes[4];
+        uint32_t unknown = doc->tokens[done];
+        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&run->job->o), doc->line,
+                    length, bytes, length ? ", " : "", (unsigned)unknown);
     }
     return true;
 }
@@ -3112,9 +3070,10 @@ static bool check_scores(Run *run, const double *scores)
 static bool after_sample(Run *run, uint64_t i, size_t length)
 {
     Job *job = run->job;
+    const Document name = {.tokens = run->model.tokens, .length = length};
     job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
-    known = known || (job->known && is_known(job, run->model.tokens, length, run->tokenizer.uchars, job->o.new));
+    known = known || (job->known && is_known(job, &name, run->tokenizer.uchars, job->o.new));
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
@@ -3156,12 +3115,12 @@ static void free_job(Job *job)
 // Trains and samples: part one, then a line for people.
 static bool run_train(Job *job)
 {
-    if (!microgpt(&job->run)) return false;
-    if (job->progress.bar && job->o.config.samples) {
+    bool ok = microgpt(&job->run);
+    if (ok && job->progress.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
-    return true;
+    return ok;
 }
 
 // Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
@@ -3251,6 +3210,12 @@ static bool show_heads(Job *job)
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
+        double tokens = (double)n_tokens;
+        stats[h].self /= tokens;
+        stats[h].previous /= tokens;
+        stats[h].first /= tokens;
+        stats[h].elsewhere /= tokens;
+        stats[h].entropy /= tokens;
         stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
@@ -3324,9 +3289,7 @@ static bool is_similar(const char *name, const char *word, size_t n)
 {
     size_t length = strlen(name), same = 0, last = 0;
     while (same < n && same < length && word[same] == name[same]) same++;
-    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
-        last++;
-    }
+    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) last++;
     size_t longer = n > length ? n : length;
     return longer - same - last <= 2 && 2 * (same + last) >= longer;
 }
@@ -3387,11 +3350,10 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
         const Option *option = find_option(command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
-        if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
-        if (option->kind != FLAG && !value && i + 1 == argc) {
-            return usage("--%s needs a value: %s", option->name, option->argument);
-        }
-        value = option->kind == FLAG ? NULL : value ? value + 1 : argv[++i];
+        bool flag = option->kind == FLAG, last = i + 1 == argc;
+        if (flag && value) return usage("--%s takes no value", option->name);
+        if (!flag && !value && last) return usage("--%s needs a value: %s", option->name, option->argument);
+        value = flag ? NULL : value ? value + 1 : argv[++i];
         if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) return false;
         o->given |= (uint64_t)1 << (option - options);
     }
@@ -3416,11 +3378,8 @@ static bool parse_command_line(Options *o, int argc, char **argv)
     if (o->config.temperature < 1e-200) o->config.temperature = 0;     // scores divided by less would overflow
     if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
     if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
-    if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd,
-                     o->config.n_head);
-    }
-    return true;
+    return o->resume || o->config.n_embd % o->config.n_head == 0 ||    // a resumed run takes its sizes from the file
+           usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd, o->config.n_head);
 }
 
 // What an option's default is, in both recipes if they differ, " (1000; lesson: 500)"; nothing if its help tells it.
