@@ -729,8 +729,7 @@ typedef struct {
 typedef struct {
     unsigned char *text;           // [n] the shipped page
     size_t n, place;               // where the model goes
-    unsigned char *log;            // of the run
-    double *losses;                // [n_losses] that are in it
+    double *losses;                // [n_losses] that are in the log of the run
     size_t n_losses;
     uint64_t first;                // the step of the first of them
 } Page;
@@ -2284,7 +2283,7 @@ static void draw_curve(const Progress *progress, double took)
     size_t n = room < points ? room : points, width = (n + across - 1) / across;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
-    double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
+    double mean[2 * WIDEST] = {0}, y[2 * WIDEST] = {0}, low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
         for (size_t k = i * points / n; k < (i + 1) * points / n; k++) {
@@ -2295,7 +2294,6 @@ static void draw_curve(const Progress *progress, double took)
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
-        y[i] = 0;
         for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) y[i] += mean[k];
         y[i] /= (double)count;
         low = y[i] < low ? y[i] : low;
@@ -2518,9 +2516,8 @@ static const Line *next_attention(const Tape *tape, size_t *line)
 // Adds up what each head looked at in the document that was just run.
 static void add_attention(const Model *model, HeadStats *stats)
 {
-    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
-    const Line *attention;
-    for (size_t k = 0; (attention = next_attention(&model->tape, &line)); k++) {
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line, k = 0;
+    for (const Line *attention; (attention = next_attention(&model->tape, &line)); k++) {
         HeadStats *head = &stats[k % n_heads];
         size_t query = k / n_heads;
         for (size_t key = 0; key < attention->n; key++) {
@@ -2760,8 +2757,7 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
  */
 #define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
 #define PAGE_POINTS 1000           // of the loss curve, at most
-
-static const char page_mark[] = "THE MODEL";
+#define PAGE_MARK "THE MODEL"      // is where it goes
 
 static bool read_page(Page *page, const char *argv0)
 {
@@ -2770,7 +2766,7 @@ static bool read_page(Page *page, const char *argv0)
     if (file < 0) return fail_errno(name);
     bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
-    const char *text = (char *)page->text, *place = ok ? strstr(text, page_mark) : NULL;
+    const char *text = (char *)page->text, *place = ok ? strstr(text, PAGE_MARK) : NULL;
     page->place = place ? (size_t)(place - text) : 0;
     return ok && (place || fail("%s: no place for the model in it", name));
 }
@@ -2778,26 +2774,26 @@ static bool read_page(Page *page, const char *argv0)
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
 static bool read_losses(Page *page, const char *name)
 {
+    unsigned char *text = NULL, *newline;
     size_t n = 0, at = strlen(LOG_HEADING);
     int file = open_file(name, O_RDONLY);
     if (file < 0) return fail_errno(name);
-    bool ok = read_log(file, name, "of a run", &page->log, &n);
+    bool ok = read_log(file, name, "of a run", &text, &n);
     close(file);
-    if (!ok) return false;
-    page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
-    if (!page->losses) return no_memory();
-    for (unsigned char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
+    if (ok) page->losses = malloc(n / 4 * sizeof *page->losses); // a line has four characters at the least
+    ok = ok && (page->losses || no_memory());
+    while (ok && (newline = memchr(text + at, '\n', n - at))) {
         char *end;
         double loss;
-        uint64_t step = read_row(page->log + at, &loss, &end);
+        uint64_t step = read_row(text + at, &loss, &end);
         page->first = page->n_losses ? page->first : step;
-        if (*end != ',' || end > (char *)newline || !isfinite(loss) || step != page->first + page->n_losses) {
-            return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
-        }
-        page->losses[page->n_losses++] = loss;
-        at = (size_t)(newline - page->log) + 1;
+        ok = (*end == ',' && end <= (char *)newline && isfinite(loss) && step == page->first + page->n_losses) ||
+             fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        if (ok) page->losses[page->n_losses++] = loss;
+        at = (size_t)(newline - text) + 1;
     }
-    return page->n_losses || fail("%s: not a log of a run: no step in it", name);
+    free(text);
+    return ok && (page->n_losses || fail("%s: not a log of a run: no step in it", name));
 }
 
 static void say_character(uint32_t code)
@@ -3108,7 +3104,6 @@ static void free_job(Job *job)
     free(job->weights);
     free(job->stats);
     free(job->page.text);
-    free(job->page.log);
     free(job->page.losses);
 }
 
@@ -3130,8 +3125,8 @@ static bool run_sample(Job *job)
     const Options *o = &job->o;
     const Checkpoint *checkpoint = &job->checkpoint;
     Run *run = &job->run;
-    bool ok = load_model(job, o->arguments[0], 0) && read_prompt(run, "--prompt", o->prompt) &&
-              (!o->new || (read_documents(run) && know_documents(job, run->docs.n, (double)o->config.samples, NULL)));
+    bool ok = load_model(job, o->arguments[0], 0) && read_prompt(run, "--prompt", o->prompt);
+    if (o->new) ok = ok && read_documents(run) && know_documents(job, run->docs.n, (double)o->config.samples, NULL);
     random_seed(&job->rng, o->config.seed);
     bool same = !was_given(o, FIELD(config.seed)) || o->config.seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
@@ -3153,10 +3148,9 @@ static bool load_with_documents(Job *job, size_t max, size_t *n)
 // How surprised a saved model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(&job->run.model, job->run.docs.list, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
@@ -3171,20 +3165,18 @@ static bool show_word(Job *job)
     const char *path = job->o.arguments[0], *text = job->o.arguments[1];
     Run *run = &job->run;
     Model *model = &run->model;
-    size_t n = 0;
     if (job->o.data || job->o.docs) return usage("--data and --docs go with heads MODEL, not with a word");
     if (!load_model(job, path, strlen(text)) || !read_prompt(run, "the word", text)) return false;
     model->tape.fused = true;                           // heads are read off whole lines, in every build
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line, n = 0;
     mean_loss(model, &run->prompt, 1, &n, NULL);
-    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
     job->weights = malloc(n_heads * n * sizeof *job->weights);
     if (!job->weights) return no_memory();
     for (size_t k = 0; k < n_heads * n; k++) {
         const Line *attention = next_attention(&model->tape, &line);
-        if (!attention || !all_finite(attention->a, k / n_heads + 1)) {
-            return fail("%s: the attention is not finite", path);
-        }
+        bool finite = attention && all_finite(attention->a, k / n_heads + 1);
+        if (!finite) return fail("%s: the attention is not finite", path);
         job->weights[k] = attention->a;
     }
     if (job->o.tsv) {
@@ -3206,11 +3198,10 @@ static bool show_heads(Job *job)
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     if (!stats) return no_memory();
     model->tape.fused = true;                           // heads are read off whole lines, in every build
-    double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats);
+    double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        double tokens = (double)n_tokens;
         stats[h].self /= tokens;
         stats[h].previous /= tokens;
         stats[h].first /= tokens;
@@ -3256,7 +3247,7 @@ static bool run_page(Job *job)
         (job->o.log && !read_losses(page, job->o.log))) {
         return false;
     }
-    size_t end = page->place + sizeof page_mark - 1;
+    size_t end = page->place + strlen(PAGE_MARK);
     put_bytes(&standard_output, page->text, page->place);
     say_model(&job->o, run, &job->checkpoint);
     if (page->n_losses) say_losses(page);
@@ -3298,9 +3289,8 @@ static bool is_similar(const char *name, const char *word, size_t n)
 static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
-    if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
-        return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
-    }
+    bool train = !command || command->bit == TRAIN, file = strpbrk(argument, "./") || access(argument, F_OK) == 0;
+    if (train && file) return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
                  command ? " " : "");
 }
