@@ -2179,11 +2179,14 @@ static size_t terminal_columns(int file, size_t otherwise)
 // Whether the terminal shows more than ASCII, as far as the environment tells.
 static bool shows_unicode(void)
 {
-    const char *locale = getenv("LC_ALL"), *term = getenv("TERM");
-    if (!locale || !*locale) locale = getenv("LC_CTYPE");
-    if (!locale || !*locale) locale = getenv("LANG");
-    if (!locale || !term || strcmp(term, "linux") == 0 || strcmp(term, "dumb") == 0) return false;
-    return strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = "", *term = getenv("TERM");
+    for (size_t i = 0; !*locale && i < 3; i++) {
+        const char *value = getenv(names[i]);
+        locale = value ? value : "";
+    }
+    bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
+    return utf8 && term && strcmp(term, "linux") != 0 && strcmp(term, "dumb") != 0;
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
@@ -2303,8 +2306,7 @@ static void draw_curve(const Progress *progress, double took)
     // Bits of a Braille character, from the lower left dot up, then the right column; in ASCII, a low or a high dot.
     static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
     unsigned char cells[ROWS][WIDEST] = {{0}};
-    size_t before = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, before = 0; i < n; i++) {
         size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
         before = i && !progress->plain ? before : level;
         for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
@@ -2691,12 +2693,12 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 {
     size_t n_heads = model->n_layer * model->n_head;
     say("layer\thead\tquery\tkey\tweight\n");
-    for (size_t h = 0; h < n_heads; h++) {
-        for (size_t query = 0; query < n; query++) {
-            for (size_t key = 0; key <= query; key++) {
-                say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
-                    weights[query * n_heads + h][key]);
-            }
+    for (size_t k = 0; k < n_heads * n; k++) {
+        size_t h = k / n, query = k % n;
+        // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): as in draw_maps()
+        const double *w = weights[query * n_heads + h];
+        for (size_t key = 0; key <= query; key++) {
+            say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key, w[key]);
         }
     }
 }
@@ -2714,7 +2716,7 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
         HeadStats head = stats[h];
         double change = head.loss - loss;
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
+        bool blocks = shows_unicode();                                     // of three bytes each
         say_wrapped(row, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
                               : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere %.1f%%, "
                                 "entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
@@ -2781,7 +2783,7 @@ static bool read_losses(Page *page, const char *name)
     bool ok = read_log(file, name, "of a run", &text, &n);
     close(file);
     if (ok) page->losses = malloc(n / 4 * sizeof *page->losses); // a line has four characters at the least
-    ok = ok && (page->losses || no_memory());
+    if (ok && !page->losses) ok = no_memory();
     while (ok && (newline = memchr(text + at, '\n', n - at))) {
         char *end;
         double loss;
@@ -2934,9 +2936,9 @@ static bool is_known(Job *job, const Document *text, const uint32_t *uchars, boo
 }
 
 // The first n documents are known, and there is room for more texts.
-static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars)
+static bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
 {
-    double texts = (double)n + more;
+    double texts = (double)n + (double)more;
     if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
@@ -3125,12 +3127,12 @@ static bool run_sample(Job *job)
     const Options *o = &job->o;
     const Checkpoint *checkpoint = &job->checkpoint;
     Run *run = &job->run;
-    bool ok = load_model(job, o->arguments[0], 0) && read_prompt(run, "--prompt", o->prompt);
-    if (o->new) ok = ok && read_documents(run) && know_documents(job, run->docs.n, (double)o->config.samples, NULL);
+    if (!load_model(job, o->arguments[0], 0) || !read_prompt(run, "--prompt", o->prompt)) return false;
+    if (o->new && !(read_documents(run) && know_documents(job, run->docs.n, o->config.samples, NULL))) return false;
     random_seed(&job->rng, o->config.seed);
     bool same = !was_given(o, FIELD(config.seed)) || o->config.seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return ok && infer(run);
+    return infer(run);
 }
 
 // The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
@@ -3243,10 +3245,8 @@ static bool run_page(Job *job)
         return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, run->model.num_params,
                     PAGE_PARAMS);
     }
-    if (!read_prompt(run, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
-        (job->o.log && !read_losses(page, job->o.log))) {
-        return false;
-    }
+    if (!read_prompt(run, "the word", job->o.arguments[1]) || !read_page(page, job->argv0)) return false;
+    if (job->o.log && !read_losses(page, job->o.log)) return false;
     size_t end = page->place + strlen(PAGE_MARK);
     put_bytes(&standard_output, page->text, page->place);
     say_model(&job->o, run, &job->checkpoint);
