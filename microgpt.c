@@ -500,8 +500,7 @@ static bool microgpt(Run *run)
  * That was the algorithm. From here on: what surrounds it.
  *
  *   errors and output, what a command works with, random numbers, reading documents, memory, the build for the
- *   debugger, options, model files, long runs, the heads, the page, prompts and known names, what the story asks for,
- *   commands, command line
+ *   debugger, options, model files, long runs, the heads, the page, what the story asks for, commands, command line
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -700,7 +699,6 @@ typedef struct {
     double began, last_draw, last_flush;
     double smooth, weight;         // running mean of the loss, and how much of it is there
     double last_sum, last_n;       // of the losses of the last steps
-    size_t n_points;               // of the curve
     struct { double sum, n; } curve[POINTS];
 } Progress;
 
@@ -715,8 +713,7 @@ typedef struct {
 typedef struct {
     unsigned char *text;           // [n] the shipped page
     size_t n, place;               // where the model goes
-    unsigned char *log;            // of the run
-    double *losses;                // [n_losses] that are in it
+    double *losses;                // [n_losses] that are in the log of the run
     size_t n_losses;
     uint64_t first;                // the step of the first of them
 } Page;
@@ -734,9 +731,8 @@ typedef struct Job {
     size_t room;                   // a power of two
     uint64_t n_samples;            // samples: so many are done
     uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
-    const double **weights;        // heads: what each looked at in one word
+    const double **weights;        // heads: what each looked at in one word, [position][layer][head]
     HeadStats *stats;              // heads: what each does over a file
-    double *backup;                // heads: a matrix that is set to zero for a while
     Page page;
 } Job;
 
@@ -2027,22 +2023,15 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// How wide the terminal is that an open file leads to; 0: nobody knows.
-static size_t terminal_columns(int file)
+// How wide the terminal is that an open file leads to, or `otherwise` if nobody knows.
+static size_t terminal_columns(int file, size_t otherwise)
 {
     (void)file;
 #ifdef TIOCGWINSZ
     struct winsize size;
-    if (ioctl(file, TIOCGWINSZ, &size) == 0) return size.ws_col;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col) return size.ws_col;
 #endif
-    return 0;
-}
-
-// Columns for the progress: those that can be written without a wrap.
-static size_t bar_columns(void)
-{
-    size_t columns = terminal_columns(STDERR_FILENO);
-    return columns ? columns - 1 : 79;
+    return otherwise;
 }
 
 // Whether the terminal shows more than ASCII, as far as the environment tells.
@@ -2055,14 +2044,7 @@ static bool shows_unicode(void)
         locale = value ? value : "";
     }
     bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8") || strstr(locale, "UTF8");
-    return utf8 && term && strcmp(term, "linux") != 0;
-}
-
-static void start_curve(Progress *progress, uint64_t from)
-{
-    uint64_t n = progress->steps - from;
-    progress->from = from;
-    progress->n_points = n < POINTS ? (size_t)n : POINTS;
+    return utf8 && term && strcmp(term, "linux") != 0 && strcmp(term, "dumb") != 0;
 }
 
 // The bar is for people: nothing of it where standard error is no terminal, or standard output a pipe.
@@ -2075,15 +2057,18 @@ static void set_up_progress(Progress *progress, const Options *o, uint64_t steps
     progress->lines = !o->quiet && !(progress->bar && isatty(STDOUT_FILENO));
     progress->plain = !shows_unicode();
     progress->color = !(no_color && *no_color);
-    progress->first = steps_done;
+    progress->first = progress->from = steps_done;
     progress->steps = o->config.steps;
-    start_curve(progress, steps_done);
     progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
+// How many points the curve of so many steps has.
+static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)steps : POINTS; }
+
 static void add_to_curve(Progress *progress, uint64_t step, double loss)
 {
-    size_t i = (size_t)((step - progress->from) * progress->n_points / (progress->steps - progress->from));
+    uint64_t steps = progress->steps - progress->from;
+    size_t i = (size_t)((step - progress->from) * curve_points(steps) / steps);
     progress->curve[i].sum += loss;
     progress->curve[i].n++;
     if (progress->steps - step <= LAST_STEPS) {
@@ -2111,7 +2096,7 @@ static void time_text(double s, char *text, size_t room)
 // The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
 static void draw_bar(const Progress *progress, uint64_t done, double now)
 {
-    size_t columns = bar_columns(), used = 0;
+    size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, used = 0;        // with one more the line would wrap
     double rate = (double)(done - progress->first) / (now - progress->began);
     char parts[4][64], left[32];
     time_text((double)(progress->steps - done) / rate, left, sizeof left);
@@ -2123,7 +2108,7 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
         snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * (double)done / (double)progress->steps);
     }
     static const size_t importance[] = {0, 1, 3, 2};
-    bool fits[4] = {false};
+    bool fits[4];
     for (size_t k = 0; k < 4; k++) {
         size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
         fits[i] = used + length <= columns;
@@ -2131,10 +2116,8 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
     }
 
     // A bar's mark takes up to three bytes, and one or two colors are switched on and off.
-    char text[512], *at = text;
-    at += sprintf(at, "\r");
-    size_t cells = columns - used > 2 ? columns - used - 2 : 0;
-    cells = cells < 8 ? 0 : cells > 40 ? 40 : cells;
+    char text[512] = "\r", *at = text + 1;
+    size_t room = columns - used, cells = room < 10 ? 0 : room > 42 ? 40 : room - 2;
     size_t full = (size_t)((double)done / (double)progress->steps * (double)cells);
     at += sprintf(at, "%s", cells && progress->color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
@@ -2153,17 +2136,18 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
 static void draw_curve(const Progress *progress, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
-    size_t columns = bar_columns(), across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
-    if (columns < 16 || progress->n_points < 2) return;
-    size_t width = columns - 10 < WIDEST ? columns - 10 : WIDEST;
-    width = width * across > progress->n_points ? (progress->n_points + across - 1) / across : width;
-    size_t n = width * across < progress->n_points ? width * across : progress->n_points;
+    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
+    size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, points = curve_points(all);
+    size_t across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
+    if (columns < 16 || points < 2) return;
+    size_t room = across * (columns - 10 < WIDEST ? columns - 10 : WIDEST);
+    size_t n = room < points ? room : points, width = (n + across - 1) / across;
 
     // The points that fall into one column, averaged; then each column with its neighbours, for a quieter line.
-    double mean[2 * WIDEST] = {0}, y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
+    double mean[2 * WIDEST] = {0}, y[2 * WIDEST] = {0}, low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double sum = 0, count = 0;
-        for (size_t k = i * progress->n_points / n; k < (i + 1) * progress->n_points / n; k++) {
+        for (size_t k = i * points / n; k < (i + 1) * points / n; k++) {
             sum += progress->curve[k].sum;
             count += progress->curve[k].n;
         }
@@ -2171,7 +2155,6 @@ static void draw_curve(const Progress *progress, double took)
     }
     for (size_t i = 0; i < n; i++) {
         size_t reach = i < n / 40 ? i : n / 40, count = 0;
-        y[i] = 0;
         for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) y[i] += mean[k];
         y[i] /= (double)count;
         low = y[i] < low ? y[i] : low;
@@ -2181,19 +2164,15 @@ static void draw_curve(const Progress *progress, double took)
     // Bits of a Braille character, from the lower left dot up, then the right column; in ASCII, a low or a high dot.
     static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
     unsigned char cells[ROWS][WIDEST] = {{0}};
-    size_t before = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, before = 0; i < n; i++) {
         size_t level = high > low ? (size_t)((y[i] - low) / (high - low) * (double)(ROWS * up - 1) + 0.5) : 0;
-        before = i ? before : level;
+        before = i && !progress->plain ? before : level;
         for (size_t k = level < before ? level : before; k <= (level < before ? before : level); k++) {
-            if (k == level || (k != before && !progress->plain)) {
-                cells[k / up][i / across] |= dots[i % across][k % up];
-            }
+            if (k == level || k != before) cells[k / up][i / across] |= dots[i % across][k % up];
         }
         before = level;
     }
     char title[96], last_part[48] = "";
-    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
     if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
     snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part, took < 10 ? 2 : 0, took);
     fprintf(stderr, "%.*s\n", (int)columns, title);
@@ -2204,20 +2183,14 @@ static void draw_curve(const Progress *progress, double took)
                 progress->color ? "\033[36m" : "");
         for (size_t i = 0; i < width; i++) {
             char bytes[4];
-            unsigned char cell = cells[row][i];
-            if (progress->plain || !cell) {
-                fputc(!cell ? ' ' : cell == dots[0][0] ? '.' : '\'', stderr);
-            } else {
-                fprintf(stderr, "%.*s", (int)encode_utf8(0x2800u + cell, bytes), bytes);
-            }
+            uint32_t cell = cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
+            uint32_t code = !cell ? ' ' : progress->plain ? ascii : 0x2800 + cell;
+            fprintf(stderr, "%.*s", (int)encode_utf8(code, bytes), bytes);
         }
         fprintf(stderr, "%s\n", progress->color ? "\033[0m" : "");
     }
-    char first[32], last[32];
-    snprintf(first, sizeof first, "%" PRIu64, progress->from + 1);
-    snprintf(last, sizeof last, "%" PRIu64, progress->steps);
-    int gap = (int)width - (int)strlen(first) - (int)strlen(last);
-    fprintf(stderr, "%9s%s%*s%s\n", "", first, gap > 1 ? gap : 1, "", last);
+    int used = fprintf(stderr, "%9s%" PRIu64 " ", "", progress->from + 1), left = 9 + (int)width - used;
+    fprintf(stderr, "%*" PRIu64 "\n", left > 0 ? left : 0, progress->steps);
 }
 
 #define LOG_HEADING "step,loss,lr\n"
@@ -2268,7 +2241,7 @@ static bool open_log(Progress *progress, const Options *o)
         uint64_t step = read_row(text + end, &loss, &rest);
         if (step > progress->first) break;
         if (progress->bar && step && isfinite(loss)) {
-            if (progress->from == progress->first) start_curve(progress, step - 1);
+            if (progress->from == progress->first) progress->from = step - 1;
             if (step > progress->from) add_to_curve(progress, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
@@ -2321,14 +2294,12 @@ static bool after_step(Run *run, uint64_t step, double loss)
     Progress *progress = &job->progress;
     Output *log = progress->log;
     uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
+    char line_end = job->o.recipe == RECIPE_LESSON ? '\n' : '\r';
     if (!isfinite(loss)) {
         return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
                     isnan(loss) ? "not a number" : "infinite");
     }
-    if (progress->lines) {
-        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss,
-            job->o.recipe == RECIPE_LESSON ? '\n' : '\r');
-    }
+    if (progress->lines) say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
     if (log == &standard_output && step == progress->first) say(LOG_HEADING);
     if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(run->config, step));
     if (progress->bar) add_to_curve(progress, step, loss);
@@ -2351,29 +2322,23 @@ static bool same_file(const char *a, const char *b)
     return b && stat(b, &info) == 0 && is_file(a, &info);
 }
 
-// The name of a file that would be two things at once, or NULL.
-static const char *conflicting_file(const Options *o)
-{
-    return is_file(o->save, &data_file) || same_file(o->save, o->log) ? o->save
-           : is_file(o->log, &data_file) || same_file(o->log, o->resume) ? o->log : NULL;
-}
-
 // Before the first step. What can be found wrong at once is found here, and not after an hour.
 static bool begin_progress(Job *job)
 {
+    static const char two_things[] = "%s: it cannot be two things at once: --data, --save, --log and --resume";
     const Options *o = &job->o;
-    const char *twice = conflicting_file(o);
     Progress *progress = &job->progress;
     set_up_progress(progress, o, job->run.model.steps_done);
-    if (!twice && ((o->save && !can_save(&progress->target, o, &job->run)) || (o->log && !open_log(progress, o)))) {
-        return false;
-    }
-    if (!twice && same_file(o->save, o->log)) {          // two names of a file that was not there before
+    if (is_file(o->save, &data_file) || same_file(o->save, o->log)) return usage(two_things, o->save);
+    if (is_file(o->log, &data_file) || same_file(o->log, o->resume)) return usage(two_things, o->log);
+    if (o->save && !can_save(&progress->target, o, &job->run)) return false;
+    if (o->log && !open_log(progress, o)) return false;
+    if (same_file(o->save, o->log)) {                    // two names of a file that was not there before
         unlink(progress->target.path);
-        twice = o->save;
+        return usage(two_things, o->save);
     }
     running = 1;
-    return !twice || usage("%s: it cannot be two things at once: --data, --save, --log and --resume", twice);
+    return true;
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
@@ -2411,9 +2376,8 @@ static const Line *next_attention(const Tape *tape, size_t *line)
 // Adds up what each head looked at in the document that was just run.
 static void add_attention(const Model *model, HeadStats *stats)
 {
-    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
-    const Line *attention;
-    for (size_t k = 0; (attention = next_attention(&model->tape, &line)); k++) {
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line, k = 0;
+    for (const Line *attention; (attention = next_attention(&model->tape, &line)); k++) {
         HeadStats *head = &stats[k % n_heads];
         size_t query = k / n_heads;
         for (size_t key = 0; key < attention->n; key++) {
@@ -2426,7 +2390,7 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, `stats` takes what each head looked at.
+// The mean loss over the documents' *n_tokens tokens. Unless it is NULL, what each head looked at is added to `stats`.
 static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, HeadStats *stats)
 {
     double sum = 0;
@@ -2440,41 +2404,23 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
         *n_tokens += n;
         if (stats) add_attention(model, stats);
     }
-    double tokens = (double)*n_tokens;
-    for (size_t k = 0; stats && k < model->n_layer * model->n_head; k++) {
-        stats[k].self /= tokens;
-        stats[k].previous /= tokens;
-        stats[k].first /= tokens;
-        stats[k].elsewhere /= tokens;
-        stats[k].entropy /= tokens;
-    }
-    return sum / tokens;
+    return sum / (double)*n_tokens;
 }
 
-// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero.
-static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head, double *backup)
+// The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero. The
+// matrix is put by in Adam's memory, which only training needs.
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head)
 {
     Matrix *wo = model->layers[layer].attn_wo;
-    memcpy(backup, wo->data, wo->rows * wo->cols * sizeof *backup);
+    double *backup = model->m;
+    size_t bytes = wo->rows * wo->cols * sizeof *backup, n_tokens;
+    memcpy(backup, wo->data, bytes);
     for (size_t row = 0; row < wo->rows; row++) {
         memset(wo->data + row * wo->cols + head * model->head_dim, 0, model->head_dim * sizeof *backup);
     }
-    size_t n_tokens;
     double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
-    memcpy(wo->data, backup, wo->rows * wo->cols * sizeof *backup);
+    memcpy(wo->data, backup, bytes);
     return loss;
-}
-
-// The weights of the n positions that were just run, [position][layer][head] of them; false if one is not finite.
-static bool collect_attention(const Model *model, size_t n, const double **weights)
-{
-    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line;
-    for (size_t k = 0; k < n_heads * n; k++) {
-        const Line *attention = next_attention(&model->tape, &line);
-        if (!attention || !all_finite(attention->a, k / n_heads + 1)) return false;
-        weights[k] = attention->a;
-    }
-    return true;
 }
 
 // How wide the views are, and whether they are drawn with digits, block characters, or colors.
@@ -2483,12 +2429,11 @@ typedef struct { size_t width; enum { DIGITS, BLOCKS, COLORS } paint; } Screen;
 static Screen screen_of_output(void)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
-    bool dumb = term && strcmp(term, "dumb") == 0, terminal = isatty(STDOUT_FILENO);
-    bool colors = terminal && term && *term && !dumb && !(no_color && *no_color);
-    size_t width = terminal ? terminal_columns(STDOUT_FILENO) : 0, wished = columns ? strtoul(columns, NULL, 10) : 0;
+    bool draws = isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    size_t wished = columns ? strtoul(columns, NULL, 10) : 0;
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");          // for wcwidth() alone
-    return (Screen){.width = width ? width : wished > 0 && wished < 10000 ? wished : 80,
-                    .paint = colors ? COLORS : !dumb && shows_unicode() ? BLOCKS : DIGITS};
+    return (Screen){.width = terminal_columns(STDOUT_FILENO, wished > 0 && wished < 10000 ? wished : 80),
+                    .paint = draws && !(no_color && *no_color) ? COLORS : shows_unicode() ? BLOCKS : DIGITS};
 }
 
 // A text, broken between words where the screen ends; what follows on is indented.
@@ -2503,9 +2448,9 @@ PRINTF_LIKE(2, 3) static void say_wrapped(Screen screen, const char *format, ...
     while (*text) {
         size_t bytes = strcspn(text, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-        bool fits = !column || column + 1 + columns <= screen.width;
-        say("%s%.*s", !column ? "" : fits ? " " : "\n  ", (int)bytes, text);
-        column = (!column ? 0 : fits ? column + 1 : 2) + columns;
+        bool first = text == whole, fits = first || column + 1 + columns <= screen.width;
+        say("%s%.*s", first ? "" : fits ? " " : "\n  ", (int)bytes, text);
+        column = (first ? 0 : fits ? column + 1 : 2) + columns;
         text += bytes + (text[bytes] == ' ');
     }
     say("\n");
@@ -2517,19 +2462,14 @@ typedef struct { char text[8]; int columns; } Label;
 static Label label_of(const Run *run, Screen screen, size_t i)
 {
     uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
-    Label label = {"", 1};
-    if (is_space(code)) {
-        strcpy(label.text, screen.paint == DIGITS ? "_" : "\u2423");
-    } else if (is_control(code)) {
-        strcpy(label.text, "?");
-    } else {
-        int columns = wcwidth((wchar_t)code);
-        label.columns = columns > 0 ? columns : 1;
-        if (columns == 0) strcpy(label.text, "\u25cc");            // a mark that goes onto the character before it
-        bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
-                      (code >= 0x2060 && code <= 0x206f);          // joins or turns the text around it
-        if (!steers) encode_utf8(code, label.text + strlen(label.text));
-    }
+    if (is_space(code)) code = screen.paint == DIGITS ? '_' : 0x2423;      // an open box
+    if (is_control(code)) code = '?';
+    int columns = wcwidth((wchar_t)code);
+    Label label = {"", columns > 0 ? columns : 1};
+    if (columns == 0) strcpy(label.text, "\u25cc");                // a mark that goes onto the character before it
+    bool steers = (code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e) ||
+                  (code >= 0x2060 && code <= 0x206f);              // joins or turns the text around it
+    if (!steers) encode_utf8(code, label.text + strlen(label.text));
     return label;
 }
 
@@ -2542,27 +2482,23 @@ static void say_label(Label label, size_t width)
 // One entry of a map. The strongest of its row says its percentage, where a cell is wide enough.
 static void say_cell(Screen screen, double weight, bool strongest, size_t width)
 {
-    static const char *const blocks[] = {"\u00b7", "░", "▒", "▓", "█"};
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
     int tenths = (int)(weight * 10 + 0.5);
-    bool faint = weight < 0.05;
-    char text[16] = "";
+    bool faint = weight < 0.05, colors = screen.paint == COLORS;
+    if (colors) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
     if (strongest && width == 3) {
-        snprintf(text, sizeof text, weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
-    } else if (screen.paint == COLORS) {
-        snprintf(text, sizeof text, "%*s", (int)width, "");
+        say(weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
+    } else if (colors) {
+        say("%*s", (int)width, "");
     } else if (screen.paint == DIGITS) {
-        snprintf(text, sizeof text, "%*c%*s", width < 3 ? 1 : 2, faint ? '.' : '0' + (tenths < 9 ? tenths : 9),
-                 width > 1 ? 1 : 0, "");
+        say_label((Label){{faint ? '.' : (char)('0' + (tenths < 9 ? tenths : 9))}, 1}, width);
     } else if (faint) {
-        snprintf(text, sizeof text, "%s%s%s", width < 3 ? "" : " ", blocks[0], width > 1 ? " " : "");
+        say_label((Label){"\u00b7", 1}, width);
     } else {
-        for (size_t i = 0; i < width; i++) {
-            strcat(text, blocks[weight < 0.15 ? 1 : weight < 0.3 ? 2 : weight < 0.5 ? 3 : 4]);
-        }
+        const char *block = weight < 0.15 ? "░" : weight < 0.3 ? "▒" : weight < 0.5 ? "▓" : "█";
+        for (size_t i = 0; i < width; i++) say("%s", block);
     }
-    if (screen.paint == COLORS) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
-    say("%s%s", text, screen.paint == COLORS ? "\033[0m" : "");
+    if (colors) say("\033[0m");
 }
 
 // The maps of n positions, as many side by side as fit. Where a row of cells with percentages is too wide, the cells
@@ -2591,13 +2527,8 @@ static void draw_maps(const Run *run, const double *const *weights, size_t n, Sc
                 size_t strongest = argmax(w, row), used = margin + cell * (row ? row : n);
                 say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, widest);
                 say(" ");
-                for (size_t key = 0; key < (row ? row : n); key++) {
-                    if (row) {
-                        say_cell(screen, w[key], key == strongest, cell);
-                    } else {
-                        say_label(label_of(run, screen, key), cell);
-                    }
-                }
+                for (size_t key = 0; !row && key < n; key++) say_label(label_of(run, screen, key), cell);
+                for (size_t key = 0; key < row; key++) say_cell(screen, w[key], key == strongest, cell);
                 if (row && cell < 3) {
                     say("%*s %3.0f%%", (int)(cell * (n - row)), "", 100 * w[strongest]);
                     used = margin + cell * n + 5;
@@ -2620,12 +2551,12 @@ static void say_map_values(const Model *model, const double *const *weights, siz
 {
     size_t n_heads = model->n_layer * model->n_head;
     say("layer\thead\tquery\tkey\tweight\n");
-    for (size_t h = 0; h < n_heads; h++) {
-        for (size_t query = 0; query < n; query++) {
-            for (size_t key = 0; key <= query; key++) {
-                say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
-                    weights[query * n_heads + h][key]);
-            }
+    for (size_t k = 0; k < n_heads * n; k++) {
+        size_t h = k / n, query = k % n;
+        // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): as in draw_maps()
+        const double *w = weights[query * n_heads + h];
+        for (size_t key = 0; key <= query; key++) {
+            say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key, w[key]);
         }
     }
 }
@@ -2635,26 +2566,21 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
 {
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.width >= 80;
+    const Screen row = {.width = wide ? SIZE_MAX : screen.width};          // in a table it is not broken
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
     if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
     for (size_t h = 0; h < n_heads; h++) {
         HeadStats head = stats[h];
         double change = head.loss - loss;
-        char text[512];
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        bool blocks = shows_unicode() && screen.paint != DIGITS;           // of three bytes each
-        snprintf(text, sizeof text, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s\n"
-                                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere "
-                                           "%.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                 h / model->n_head, h % model->n_head, 100 * head.self, 100 * head.previous, 100 * head.first,
-                 100 * head.elsewhere, head.entropy, head.loss, change, marks ? " " : "", blocks ? 3 * marks : marks,
-                 blocks ? "███████" : "#######");
-        if (wide) {
-            say("%s", text);
-        } else {
-            say_wrapped(screen, "%s", text);
-        }
+        bool blocks = shows_unicode();                                     // of three bytes each
+        say_wrapped(row, wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
+                              : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, elsewhere %.1f%%, "
+                                "entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
+                    h / model->n_head, h % model->n_head, 100 * head.self, 100 * head.previous, 100 * head.first,
+                    100 * head.elsewhere, head.entropy, head.loss, change, marks ? " " : "",
+                    blocks ? 3 * marks : marks, blocks ? "███████" : "#######");
     }
     say("\n");
     say_wrapped(screen, "The loss with all heads: %.4f", loss);
@@ -2691,8 +2617,7 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
  */
 #define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
 #define PAGE_POINTS 1000           // of the loss curve, at most
-
-static const char page_mark[] = "THE MODEL";
+#define PAGE_MARK "THE MODEL"      // is where it goes
 
 static bool read_page(Page *page, const char *argv0)
 {
@@ -2701,7 +2626,7 @@ static bool read_page(Page *page, const char *argv0)
     if (file < 0) return fail_errno(name);
     bool ok = read_all(file, &page->text, &page->n, name);
     close(file);
-    const char *text = (char *)page->text, *place = ok ? strstr(text, page_mark) : NULL;
+    const char *text = (char *)page->text, *place = ok ? strstr(text, PAGE_MARK) : NULL;
     page->place = place ? (size_t)(place - text) : 0;
     return ok && (place || fail("%s: no place for the model in it", name));
 }
@@ -2709,26 +2634,26 @@ static bool read_page(Page *page, const char *argv0)
 // The losses in a log, one a step, without a gap. After its last line there may be a part of one.
 static bool read_losses(Page *page, const char *name)
 {
+    unsigned char *text = NULL, *newline;
     size_t n = 0, at = strlen(LOG_HEADING);
     int file = open_file(name, O_RDONLY);
     if (file < 0) return fail_errno(name);
-    bool ok = read_log(file, name, "of a run", &page->log, &n);
+    bool ok = read_log(file, name, "of a run", &text, &n);
     close(file);
-    if (!ok) return false;
-    page->losses = malloc(n / 4 * sizeof *page->losses);         // a line has four characters at the least
-    if (!page->losses) return no_memory();
-    for (unsigned char *newline; (newline = memchr(page->log + at, '\n', n - at));) {
+    if (ok) page->losses = malloc(n / 4 * sizeof *page->losses); // a line has four characters at the least
+    if (ok && !page->losses) ok = no_memory();
+    while (ok && (newline = memchr(text + at, '\n', n - at))) {
         char *end;
         double loss;
-        uint64_t step = read_row(page->log + at, &loss, &end);
+        uint64_t step = read_row(text + at, &loss, &end);
         page->first = page->n_losses ? page->first : step;
-        if (*end != ',' || end > (char *)newline || !isfinite(loss) || step != page->first + page->n_losses) {
-            return fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
-        }
-        page->losses[page->n_losses++] = loss;
-        at = (size_t)(newline - page->log) + 1;
+        ok = (*end == ',' && end <= (char *)newline && isfinite(loss) && step == page->first + page->n_losses) ||
+             fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
+        if (ok) page->losses[page->n_losses++] = loss;
+        at = (size_t)(newline - text) + 1;
     }
-    return page->n_losses || fail("%s: not a log of a run: no step in it", name);
+    free(text);
+    return ok && (page->n_losses || fail("%s: not a log of a run: no step in it", name));
 }
 
 static void say_character(uint32_t code)
@@ -2817,9 +2742,8 @@ static void say_model(const Options *o, const Run *run, const Checkpoint *checkp
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Prompts, known names, resumed options.
+ * What the story asks for: from the command line, and from the files that it names.
  */
-
 // The tokens of a text that the command line gives as `what`, if it does. After the start they must fit the block.
 static bool read_prompt(Run *run, const char *what, const char *text)
 {
@@ -2841,10 +2765,11 @@ static bool read_prompt(Run *run, const char *what, const char *text)
 }
 
 // Goes on with the hash FNV-1a: a text's length, then its characters. Unless uchars is NULL, it is made of tokens.
-static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const uint32_t *uchars)
+static uint64_t hash_text(uint64_t hash, const Document *text, const uint32_t *uchars)
 {
-    hash = (hash ^ n) * FNV_PRIME;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ (uchars ? uchars[text[i]] : text[i])) * FNV_PRIME;
+    const uint32_t *tokens = text->tokens;
+    hash = (hash ^ text->length) * FNV_PRIME;
+    for (size_t i = 0; i < text->length; i++) hash = (hash ^ (uchars ? uchars[tokens[i]] : tokens[i])) * FNV_PRIME;
     return hash;
 }
 
@@ -2852,37 +2777,30 @@ static uint64_t hash_text(uint64_t hash, const uint32_t *text, size_t n, const u
 static uint64_t fingerprint(const Documents *docs)
 {
     uint64_t hash = FNV_START;
-    for (size_t i = 0; i < docs->n; i++) {
-        hash = hash_text(hash, docs->list[i].tokens, docs->list[i].length, NULL);
-    }
+    for (size_t i = 0; i < docs->n; i++) hash = hash_text(hash, &docs->list[i], NULL);
     return hash;
 }
 
 // Whether a text is known; if not, with `add`, it is from here on. The set is a table of hashes, at most half full.
-static bool is_known(Job *job, const uint32_t *text, size_t n, const uint32_t *uchars, bool add)
+static bool is_known(Job *job, const Document *text, const uint32_t *uchars, bool add)
 {
-    uint64_t hash = hash_text(FNV_START, text, n, uchars), *place;
+    uint64_t hash = hash_text(FNV_START, text, uchars);
     hash += !hash;                                       // 0 is a free place
-    for (size_t i = (size_t)hash;; i++) {
-        place = &job->known[i & (job->room - 1)];
-        if (!*place || *place == hash) break;
-    }
-    bool was = *place;
-    *place = was || add ? hash : 0;
-    return was;
+    size_t i = (size_t)hash & (job->room - 1);
+    while (job->known[i] && job->known[i] != hash) i = (i + 1) & (job->room - 1);
+    bool known = job->known[i];
+    if (add) job->known[i] = hash;
+    return known;
 }
 
 // The first n documents are known, and there is room for more texts.
-static bool know_documents(Job *job, size_t n, double more, const uint32_t *uchars)
+static bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
 {
-    double texts = (double)n + more;
+    double texts = (double)n + (double)more;
     if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
     for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
     job->known = calloc(job->room, sizeof *job->known);
-    for (size_t i = 0; job->known && i < n; i++) {
-        const Document *doc = &job->run.docs.list[i];
-        is_known(job, doc->tokens, doc->length, uchars, true);
-    }
+    for (size_t i = 0; job->known && i < n; i++) is_known(job, &job->run.docs.list[i], uchars, true);
     return job->known || no_memory();
 }
 
@@ -2907,21 +2825,15 @@ static bool resume_options(Options *o, const Checkpoint *checkpoint)
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume, o->step);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * What the story asks for: from the command line, and from the files that it names.
- */
-
 // The run to go on with, if there is one: its options hold, and its documents must be the same.
 static bool read_checkpoint(Run *run)
 {
     Job *job = run->job;
     Options *o = &job->o;
     uint64_t hash = o->save || o->resume ? fingerprint(&run->docs) : 0;
+    o->fingerprint = hash;
     run->resumed = o->resume;
-    if (!o->resume) {
-        o->fingerprint = hash;
-        return true;
-    }
+    if (!o->resume) return true;
     return load_model(job, o->resume, run->docs.longest) && resume_options(o, &job->checkpoint) &&
            (o->fingerprint == hash || fail("%s: not the documents that %s was trained on", data_name(o), o->resume));
 }
@@ -2932,13 +2844,12 @@ static bool encode_documents(Run *run, size_t n)
     for (size_t i = 0; i < n; i++) {
         Document *doc = &run->docs.list[i];
         size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
-        if (done < doc->length) {
-            char bytes[4];
-            uint32_t unknown = doc->tokens[done];
-            int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-            return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&run->job->o),
-                        doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
-        }
+        if (done == doc->length) continue;
+        char bytes[4];
+        uint32_t unknown = doc->tokens[done];
+        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&run->job->o), doc->line,
+                    length, bytes, length ? ", " : "", (unsigned)unknown);
     }
     return true;
 }
@@ -2998,9 +2909,8 @@ static bool end_training(Run *run, bool ok)
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
         say("%sheld out: %zu docs, loss %.4f\n", run->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
     }
-    if (!o->quiet || o->config.samples) {
-        say("\n--- inference%s ---\n", lesson ? "" : " (new, hallucinated names)");
-    }
+    const char *kind = lesson ? "" : " (new, hallucinated names)";
+    if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);
     return true;
 }
 
@@ -3016,9 +2926,10 @@ static bool check_scores(Run *run, const double *scores)
 static bool after_sample(Run *run, uint64_t i, size_t length)
 {
     Job *job = run->job;
+    const Document name = {.tokens = run->model.tokens, .length = length};
     job->n_samples = i + 1;
     bool known = job->o.new && !length;                  // a sample without a character is no name
-    known = known || (job->known && is_known(job, run->model.tokens, length, run->tokenizer.uchars, job->o.new));
+    known = known || (job->known && is_known(job, &name, run->tokenizer.uchars, job->o.new));
     job->n_known += known;
     job->in_a_row = known ? job->in_a_row + 1 : 0;
     if (known && job->o.new) {
@@ -3052,38 +2963,34 @@ static void free_job(Job *job)
     free(job->known);
     free(job->weights);
     free(job->stats);
-    free(job->backup);
     free(job->page.text);
-    free(job->page.log);
     free(job->page.losses);
 }
 
 // Trains and samples: part one, then a line for people.
 static bool run_train(Job *job)
 {
-    if (!microgpt(&job->run)) return false;
-    if (job->progress.bar && job->o.config.samples) {
+    bool ok = microgpt(&job->run);
+    if (ok && job->progress.bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
-    return true;
+    return ok;
 }
 
 // Samples alone, from a model file. Where the file tells where training's random numbers were at the end, and no other
 // seed is asked for, they go on from there: the names are those that training printed.
 static bool run_sample(Job *job)
 {
+    const Options *o = &job->o;
     const Checkpoint *checkpoint = &job->checkpoint;
-    uint64_t seed = job->o.config.seed;
-    if (!load_model(job, job->o.arguments[0], 0) || !read_prompt(&job->run, "--prompt", job->o.prompt)) return false;
-    if (job->o.new && (!read_documents(&job->run) ||
-                       !know_documents(job, job->run.docs.n, (double)job->o.config.samples, NULL))) {
-        return false;
-    }
-    random_seed(&job->rng, seed);
-    bool same = !was_given(&job->o, CONFIG(seed)) || seed == checkpoint->options.config.seed;
+    Run *run = &job->run;
+    if (!load_model(job, o->arguments[0], 0) || !read_prompt(run, "--prompt", o->prompt)) return false;
+    if (o->new && !(read_documents(run) && know_documents(job, run->docs.n, o->config.samples, NULL))) return false;
+    random_seed(&job->rng, o->config.seed);
+    bool same = !was_given(o, CONFIG(seed)) || o->config.seed == checkpoint->options.config.seed;
     if (checkpoint->has_random && same) job->rng = checkpoint->random;
-    return infer(&job->run);
+    return infer(run);
 }
 
 // The model and the documents to judge it by: the first *n of them, at most `max` if the command line does not say.
@@ -3101,10 +3008,9 @@ static bool load_with_documents(Job *job, size_t max, size_t *n)
 // How surprised a saved model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(&job->run.model, job->run.docs.list, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0], isfinite(loss) ? "perplexity" : "loss");
     }
@@ -3116,19 +3022,22 @@ static bool run_eval(Job *job)
 // `heads MODEL WORD`: the maps of one word.
 static bool show_word(Job *job)
 {
-    const char *text = job->o.arguments[1];
+    const char *path = job->o.arguments[0], *text = job->o.arguments[1];
     Run *run = &job->run;
     Model *model = &run->model;
-    if (!load_model(job, job->o.arguments[0], strlen(text)) || !read_prompt(run, "the word", text)) return false;
+    if (job->o.data || job->o.docs) return usage("--data and --docs go with heads MODEL, not with a word");
+    if (!load_model(job, path, strlen(text)) || !read_prompt(run, "the word", text)) return false;
     model->tape.fused = true;                           // heads are read off whole lines, in every build
-    size_t n = take_document(model, &run->prompt);
-    document_loss(model, n);
-    tape_compute(&model->tape);
+    size_t n_heads = model->n_layer * model->n_head, line = model->tape.first_line, n = 0;
+    mean_loss(model, &run->prompt, 1, &n, NULL);
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is at least one position, the start
-    job->weights = malloc(model->n_layer * model->n_head * n * sizeof *job->weights);
+    job->weights = malloc(n_heads * n * sizeof *job->weights);
     if (!job->weights) return no_memory();
-    if (!collect_attention(model, n, job->weights)) {
-        return fail("%s: the attention is not finite", job->o.arguments[0]);
+    for (size_t k = 0; k < n_heads * n; k++) {
+        const Line *attention = next_attention(&model->tape, &line);
+        bool finite = attention && all_finite(attention->a, k / n_heads + 1);
+        if (!finite) return fail("%s: the attention is not finite", path);
+        job->weights[k] = attention->a;
     }
     if (job->o.tsv) {
         say_map_values(model, job->weights, n);
@@ -3147,14 +3056,18 @@ static bool show_heads(Job *job)
     if (!load_with_documents(job, 1000, &n_docs)) return false;
     size_t n_heads = model->n_layer * model->n_head;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
-    job->backup = malloc(model->n_embd * model->n_embd * sizeof *job->backup);
-    if (!stats || !job->backup) return no_memory();
+    if (!stats) return no_memory();
     model->tape.fused = true;                           // heads are read off whole lines, in every build
-    double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats);
+    double loss = mean_loss(model, run->docs.list, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", job->o.arguments[0]);
     for (size_t h = 0; h < n_heads; h++) {
         size_t layer = h / model->n_head, head = h % model->n_head;
-        stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head, job->backup);
+        stats[h].self /= tokens;
+        stats[h].previous /= tokens;
+        stats[h].first /= tokens;
+        stats[h].elsewhere /= tokens;
+        stats[h].entropy /= tokens;
+        stats[h].loss = loss_without(model, run->docs.list, n_docs, layer, head);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", job->o.arguments[0], layer, head);
         }
@@ -3174,14 +3087,7 @@ static bool show_heads(Job *job)
     return true;
 }
 
-static bool run_heads(Job *job)
-{
-    bool word = job->o.n_arguments == 2;
-    if (word && (job->o.data || job->o.docs)) {
-        return usage("--data and --docs go with heads MODEL, not with a word");
-    }
-    return word ? show_word(job) : show_heads(job);
-}
+static bool run_heads(Job *job) { return job->o.n_arguments == 2 ? show_word(job) : show_heads(job); }
 
 // The model as a page, to look at in a browser.
 static bool run_page(Job *job)
@@ -3197,11 +3103,9 @@ static bool run_page(Job *job)
         return fail("%s: too large for a page: %zu parameters, and the limit is %d", path, run->model.num_params,
                     PAGE_PARAMS);
     }
-    if (!read_prompt(run, "the word", job->o.arguments[1]) || !read_page(page, job->argv0) ||
-        (job->o.log && !read_losses(page, job->o.log))) {
-        return false;
-    }
-    size_t end = page->place + sizeof page_mark - 1;
+    if (!read_prompt(run, "the word", job->o.arguments[1]) || !read_page(page, job->argv0)) return false;
+    if (job->o.log && !read_losses(page, job->o.log)) return false;
+    size_t end = page->place + strlen(PAGE_MARK);
     put_bytes(&standard_output, page->text, page->place);
     say_model(&job->o, run, &job->checkpoint);
     if (page->n_losses) say_losses(page);
@@ -3234,9 +3138,7 @@ static bool is_similar(const char *name, const char *word, size_t n)
 {
     size_t length = strlen(name), same = 0, last = 0;
     while (same < n && same < length && word[same] == name[same]) same++;
-    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) {
-        last++;
-    }
+    while (same + last < n && same + last < length && word[n - 1 - last] == name[length - 1 - last]) last++;
     size_t longer = n > length ? n : length;
     return longer - same - last <= 2 && 2 * (same + last) >= longer;
 }
@@ -3245,9 +3147,8 @@ static bool is_similar(const char *name, const char *word, size_t n)
 static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
-    if ((!command || command->bit == TRAIN) && (strpbrk(argument, "./") || access(argument, F_OK) == 0)) {
-        return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
-    }
+    bool train = !command || command->bit == TRAIN, file = strpbrk(argument, "./") || access(argument, F_OK) == 0;
+    if (train && file) return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
                  command ? " " : "");
 }
@@ -3278,30 +3179,29 @@ static const Option *find_option(const Command *command, const char *argument)
     return NULL;
 }
 
-// Reads the arguments after the command, in order. With `only`, sets the option of that name alone.
+// Reads the arguments after the command, in order, over the recipe's options. With `only`, sets that option alone.
 static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
+    const Command *command = o->command;
     bool options_over = false;
-    o->n_arguments = 0;
+    *o = recipes[o->recipe];
+    o->command = command;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         if (options_over || argument[0] != '-' || !argument[1]) {
-            if (o->n_arguments == o->command->max) return unexpected(argument, o->command);
+            if (o->n_arguments == command->max) return unexpected(argument, command);
             o->arguments[o->n_arguments++] = argument;
             continue;
         }
-        if (strcmp(argument, "--") == 0) {
-            options_over = true;
-            continue;
-        }
-        const Option *option = find_option(o->command, argument);
+        options_over = strcmp(argument, "--") == 0;
+        if (options_over) continue;
+        const Option *option = find_option(command, argument);
         if (!option) return false;
         const char *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
-        if (option->kind == FLAG && value) return usage("--%s takes no value", option->name);
-        if (option->kind != FLAG && !value && i + 1 == argc) {
-            return usage("--%s needs a value: %s", option->name, option->argument);
-        }
-        value = option->kind == FLAG ? NULL : value ? value + 1 : argv[++i];
+        bool flag = option->kind == FLAG, last = i + 1 == argc;
+        if (flag && value) return usage("--%s takes no value", option->name);
+        if (!flag && !value && last) return usage("--%s needs a value: %s", option->name, option->argument);
+        value = flag ? NULL : value ? value + 1 : argv[++i];
         if ((!only || strcmp(only, option->name) == 0) && !set_option(o, option, value)) return false;
         o->given |= (uint64_t)1 << (option - options);
     }
@@ -3311,20 +3211,13 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 // The whole command line: the command, then the recipe's options, then those given, wherever the recipe is.
 static bool parse_command_line(Options *o, int argc, char **argv)
 {
-    const Command *command = &commands[0];
-    int first = 1;
-    if (argc > 1 && argv[1][0] != '-') {
-        size_t i = 0;
-        while (i < N_COMMANDS && strcmp(argv[1], commands[i].name) != 0) i++;
-        if (i == N_COMMANDS) return unexpected(argv[1], NULL);
-        command = &commands[i];
-        first = 2;
-    }
-    *o = recipes[RECIPE_MICROGPT];
-    o->command = command;
+    const Command *command = commands, *end = commands + N_COMMANDS;
+    bool named = argc > 1 && argv[1][0] != '-';
+    int first = named ? 2 : 1;
+    while (named && command < end && strcmp(argv[1], command->name) != 0) command++;
+    if (command == end) return unexpected(argv[1], NULL);
+    *o = (Options){.command = command, .recipe = RECIPE_MICROGPT};
     if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
-    *o = recipes[o->recipe];
-    o->command = command;
     if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
     if (o->help || o->version) return true;
     if (o->n_arguments < command->min) {
@@ -3333,11 +3226,8 @@ static bool parse_command_line(Options *o, int argc, char **argv)
     if (o->config.temperature < 1e-200) o->config.temperature = 0;     // scores divided by less would overflow
     if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
     if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
-    if (o->config.n_embd % o->config.n_head && !o->resume) {           // a resumed run takes its sizes from the file
-        return usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd,
-                     o->config.n_head);
-    }
-    return true;
+    return o->resume || o->config.n_embd % o->config.n_head == 0 ||    // a resumed run takes its sizes from the file
+           usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, o->config.n_embd, o->config.n_head);
 }
 
 // What an option's default is, in both recipes if they differ, " (1000; lesson: 500)"; nothing if its help tells it.
