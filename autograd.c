@@ -916,8 +916,8 @@ static NOINLINE void multiply_lanes(const Product *p, bool to_y, bool add)
     }
 }
 
-// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w. x and y are copied to
-// one place first; rows that a lane does not see are zero there.
+// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w. x and y are copied
+// to one place first; rows that a lane does not see are zero there.
 static NOINLINE void add_outer_products(const Product *p)
 {
     enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };           // PAD: so that not all rows meet in the same cache lines
@@ -1154,9 +1154,9 @@ static const FastOperation faster[N_OPS] = {
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam, four vectors at a time. One division serves all four: it gives the reciprocal of the product of their
- * denominators, and multiplying that by the other three gives each its own. It stops where numbers are too large to be
- * multiplied, or are not numbers, and does nothing where the rate or eps is out of range, or where the means forget so
- * fast that the shorter way to write them loses digits: then the definition, adam() in microgpt.c, does the rest.
+ * denominators, and multiplying that by the other three gives each its own; each is divided by itself where they are
+ * too large to be multiplied, or not numbers. Nothing is done where the rate or eps is out of range, or where the means
+ * forget so fast that the shorter way to write them loses digits: then the definition, adam() in microgpt.c, does it.
  */
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
@@ -1166,23 +1166,22 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
     if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) return 0;
     size_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
-        Vec mean[4], square[4], denom[4];
+        Vec mean[4], denom[4];
         for (size_t k = 0; k < 4; k++) {
-            Vec gk = load(g + i + k * VEC), mk = load(m + i + k * VEC), vk = load(v + i + k * VEC);
-            mean[k] = mk + weight1 * (gk - mk);
-            square[k] = vk + weight2 * (gk * gk - vk);
-            denom[k] = vec_sqrt(square[k]) + eps;
+            size_t j = i + k * VEC;
+            Vec gj = load(g + j), mj = load(m + j), vj = load(v + j), square = vj + weight2 * (gj * gj - vj);
+            mean[k] = mj + weight1 * (gj - mj);
+            denom[k] = vec_sqrt(square) + eps;
+            store(m + j, mean[k]);
+            store(v + j, square);
+            store(g + j, ZERO);
         }
         Vec denom01 = denom[0] * denom[1], denom23 = denom[2] * denom[3], all = denom01 * denom23;
-        if (!(vec_sum(all) < 1e200)) break;
         Vec inverse = rate / all, inverse01 = inverse * denom23, inverse23 = inverse * denom01;
         Vec move[4] = {inverse01 * denom[1], inverse01 * denom[0], inverse23 * denom[3], inverse23 * denom[2]};
         for (size_t k = 0; k < 4; k++) {
-            size_t j = i + k * VEC;
-            store(p + j, load(p + j) - mean[k] * move[k]);
-            store(m + j, mean[k]);
-            store(v + j, square[k]);
-            store(g + j, ZERO);
+            if (!(vec_sum(all) < 1e200)) move[k] = rate / denom[k];
+            store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
         }
     }
     return i;
