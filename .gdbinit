@@ -348,7 +348,7 @@ define hook-step
   set $way_back = $_shell_exitcode == 0
 end
 define passing
-  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|end_line|lines_forward|lines_backward) '
+  pipe -d @ info symbol $pc @ grep -Eq '^(ag_dot|atoms|end_line|line_forward|lines_forward|lines_backward) '
   set $passing = $_shell_exitcode == 0
 end
 define hook-stop

@@ -55,6 +55,7 @@ void tape_mark(Tape *t)
 {
     tape_compute(t);
     t->n_lanes = 0;
+    t->ragged = false;
     t->first_value = t->n_values;
     t->first_line = t->n_lines;
 }
@@ -105,9 +106,8 @@ static inline Line *begin_line(Tape *t, Op op, double *out, size_t n, double *a,
 
 static inline double *end_line(const Tape *t, Line *l)
 {
-    double *out = l->out;
     if (!t->pending) line_forward(l);
-    return out;
+    return l->out;
 }
 
 static NOINLINE double *each_atom(Tape *t, Op op, double *out, size_t n, double *a, double *b, double c)
@@ -129,33 +129,18 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n, double *a, do
  * gradient of out times the local derivative.
  */
 
-// Two loops that many operations share: y[i] += c * x[i], and the sum of all a[i] * b[i].
-static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
-}
-
-static inline double dot(const double *a, const double *b, size_t n)
-{
-    double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
-    }
-    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // as vec_sum() adds four
-    for (; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 // a + b. Local derivatives: 1 and 1.
+double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, NULL, n, a, b, 0); }
 static void add_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->b[i]; }
 static void add_backward(const Tape *t, const Line *l)
 {
-    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
-    add_scaled(grad(t, l->b), 1, grad(t, l->out), l->n);
+    double *g = grad(t, l->out), *ga = grad(t, l->a), *gb = grad(t, l->b);
+    for (size_t i = 0; i < l->n; i++) ga[i] += g[i];
+    for (size_t i = 0; i < l->n; i++) gb[i] += g[i];
 }
 
 // a * b. Local derivatives: b and a.
+double *ag_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, NULL, n, a, b, 0); }
 static void mul_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->b[i]; }
 static void mul_backward(const Tape *t, const Line *l)
 {
@@ -167,6 +152,7 @@ static void mul_backward(const Tape *t, const Line *l)
 }
 
 // a^c. Local derivative: c * a^(c-1). c == 2 is common, and needs no pow().
+double *ag_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, NULL, n, a, NULL, c); }
 static void pow_forward(Line *l)
 {
     for (size_t i = 0; i < l->n; i++) l->out[i] = l->c == 2 ? l->a[i] * l->a[i] : pow(l->a[i], l->c);
@@ -179,6 +165,7 @@ static void pow_backward(const Tape *t, const Line *l)
 }
 
 // log a. Local derivative: 1 / a.
+double *ag_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, NULL, n, a, NULL, 0); }
 static void log_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = log(l->a[i]); }
 static void log_backward(const Tape *t, const Line *l)
 {
@@ -187,6 +174,7 @@ static void log_backward(const Tape *t, const Line *l)
 }
 
 // e^a. Local derivative: e^a, which is out.
+double *ag_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, NULL, n, a, NULL, 0); }
 static void exp_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = exp(l->a[i]); }
 static void exp_backward(const Tape *t, const Line *l)
 {
@@ -195,6 +183,7 @@ static void exp_backward(const Tape *t, const Line *l)
 }
 
 // the larger of a and 0. Local derivative: 1 where a is positive, else 0.
+double *ag_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, NULL, n, a, NULL, 0); }
 static void relu_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] > 0 ? l->a[i] : 0; }
 static void relu_backward(const Tape *t, const Line *l)
 {
@@ -203,31 +192,26 @@ static void relu_backward(const Tape *t, const Line *l)
 }
 
 // a + c. Local derivative: 1.
+double *ag_add_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_ADD_CONST, NULL, n, a, NULL, c); }
 static void add_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] + l->c; }
 static void add_const_backward(const Tape *t, const Line *l)
 {
-    add_scaled(grad(t, l->a), 1, grad(t, l->out), l->n);
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) ga[i] += g[i];
 }
 
 // a * c. Local derivative: c.
+double *ag_mul_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_MUL_CONST, NULL, n, a, NULL, c); }
 static void mul_const_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i] * l->c; }
 static void mul_const_backward(const Tape *t, const Line *l)
 {
-    add_scaled(grad(t, l->a), l->c, grad(t, l->out), l->n);
+    double *g = grad(t, l->out), *ga = grad(t, l->a);
+    for (size_t i = 0; i < l->n; i++) ga[i] += l->c * g[i];
 }
 
 // a, in another place. Local derivative: 1, as for a + c, so they share a backward.
-static void copy_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i]; }
-
-double *ag_add(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_ADD, NULL, n, a, b, 0); }
-double *ag_mul(Tape *t, double *a, double *b, size_t n) { return atoms(t, OP_MUL, NULL, n, a, b, 0); }
-double *ag_pow(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_POW, NULL, n, a, NULL, c); }
-double *ag_log(Tape *t, double *a, size_t n) { return atoms(t, OP_LOG, NULL, n, a, NULL, 0); }
-double *ag_exp(Tape *t, double *a, size_t n) { return atoms(t, OP_EXP, NULL, n, a, NULL, 0); }
-double *ag_relu(Tape *t, double *a, size_t n) { return atoms(t, OP_RELU, NULL, n, a, NULL, 0); }
-double *ag_add_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_ADD_CONST, NULL, n, a, NULL, c); }
-double *ag_mul_const(Tape *t, double *a, double c, size_t n) { return atoms(t, OP_MUL_CONST, NULL, n, a, NULL, c); }
 double *ag_copy(Tape *t, double *out, double *a, size_t n) { return atoms(t, OP_COPY, out, n, a, NULL, 0); }
+static void copy_forward(Line *l) { for (size_t i = 0; i < l->n; i++) l->out[i] = l->a[i]; }
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Made of atoms. neg, sub and div are nothing else. In the others the branch for !t->fused is the definition, atom by
@@ -247,6 +231,24 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b, size_
         sum = atoms(t, OP_ADD, i == n - 1 ? out : NULL, 1, sum, product, 0);
     }
     return out;
+}
+
+// The two loops of the fused lines below: y[i] += c * x[i], and the sum of all a[i] * b[i].
+static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
+}
+
+static inline double dot(const double *a, const double *b, size_t n)
+{
+    double sums[4] = {0, 0, 0, 0};                     // so that no addition waits for the one before
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
+    }
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);      // as vec_sum() adds four
+    for (; i < n; i++) sum += a[i] * b[i];
+    return sum;
 }
 
 // a[i] * s. Local derivatives: s, and for s all of the a[i].
@@ -389,14 +391,6 @@ static void linear_backward(const Tape *t, const Line *l)
     }
 }
 
-// e^(a[i] - max) / total, where total is the sum of all e^(a[i] - max). Subtracting the maximum changes nothing but the
-// size of the exponentials, which could overflow without it. Local derivatives: d out[i] / d a[k] is -out[i]*out[k],
-// plus out[i] where i is k.
-double *ag_softmax(Tape *t, double *a, size_t n)
-{
-    return end_line(t, begin_line(t, OP_SOFTMAX, ag_vector(t, n), n, a, NULL, 0));
-}
-
 static double max_of(const double *a, size_t n)
 {
     double max = a[0];
@@ -408,6 +402,14 @@ double ag_max(Tape *t, const double *a, size_t n)
 {
     tape_compute(t);
     return t->counting ? 0 : max_of(a, n);
+}
+
+// e^(a[i] - max) / total, where total is the sum of all e^(a[i] - max). Subtracting the maximum changes nothing but the
+// size of the exponentials, which could overflow without it. Local derivatives: d out[i] / d a[k] is -out[i]*out[k],
+// plus out[i] where i is k.
+double *ag_softmax(Tape *t, double *a, size_t n)
+{
+    return end_line(t, begin_line(t, OP_SOFTMAX, ag_vector(t, n), n, a, NULL, 0));
 }
 
 static void softmax_forward(Line *l)
@@ -448,7 +450,7 @@ static void rmsnorm_backward(const Tape *t, const Line *l)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * The walks over the lines.
+ * The table of operations, and the walks over the lines.
  */
 const Operation operations[N_OPS] = {
     [OP_ADD] = {"add", add_forward, add_backward, MAKES_N},
@@ -479,14 +481,15 @@ typedef struct {
     bool (*backward_lanes)(const Tape *t, Line *const *lanes, size_t n, size_t k);
 } FastOperation;
 
-static const FastOperation faster[N_OPS];              // defined at the end; all NULL in plain builds
+static const FastOperation fast_operations[N_OPS];     // defined further down; all NULL in plain builds
 
 // Line k of n lanes; a single line is line 0 of one lane.
 static void lines_forward(Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].forward_lanes && faster[op].forward_lanes(lanes, n, k)) return;
-    void (*forward)(Line *) = faster[op].forward ? faster[op].forward : operations[op].forward;
+    const FastOperation *fast = &fast_operations[op];
+    if (fast->forward_lanes && fast->forward_lanes(lanes, n, k)) return;
+    void (*forward)(Line *) = fast->forward ? fast->forward : operations[op].forward;
     for (size_t lane = 0; lane < n; lane++) forward(&lanes[lane][k]);
 }
 
@@ -495,8 +498,9 @@ static void line_forward(Line *l) { lines_forward(&l, 1, 0); }
 static void lines_backward(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    if (faster[op].backward_lanes && faster[op].backward_lanes(t, lanes, n, k)) return;
-    void (*back)(const Tape *, const Line *) = faster[op].backward ? faster[op].backward : operations[op].backward;
+    const FastOperation *fast = &fast_operations[op];
+    if (fast->backward_lanes && fast->backward_lanes(t, lanes, n, k)) return;
+    void (*back)(const Tape *, const Line *) = fast->backward ? fast->backward : operations[op].backward;
     for (size_t lane = n; lane-- > 0;) back(t, &lanes[lane][k]);
 }
 
@@ -529,7 +533,7 @@ void backward(Tape *t, double *result)
  * First, lanes: a program that does the same to many inputs (here: to the positions of a document) writes the same
  * lines again and again. If it says so (tape_lane() in autograd.h), they are read side by side: line 1 of all lanes,
  * then line 2 of all lanes; backward the same from the end. What they have in common, such as a matrix, is then fetched
- * once for many lanes. Without optimization every line is computed when it is written, for whoever steps through it.
+ * once for many lanes. Without optimization every line is computed when it is written, so that a debugger shows it.
  */
 void tape_end_lanes(Tape *t)
 {
@@ -707,7 +711,7 @@ static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t str
     }
 }
 
-// The same, where loops over lengths that are known need not be counted: the default model's are VEC, 16 and 64.
+// The same, with the default model's lengths of rows as constants, so that the compiler unrolls the loops over them.
 static ALWAYS_INLINE void multiply_few(double *const *y, const double *w, size_t stride, double *const *x, size_t n,
                                        size_t rows, size_t cols, double c, bool add)
 {
@@ -1057,11 +1061,11 @@ static void take_lanes(Product *p, Line *const *lanes, size_t n, size_t k, bool 
     }
     lanes += last ? n - p->n : 0;
     const Line *l = &lanes[0][k];
-    bool matrix = l->op == OP_LINEAR, weighted = l->op == OP_WEIGHTED_SUM;
-    p->w = matrix ? l->w->data : l->b;
-    p->stride = matrix ? l->w->cols : l->stride;
-    p->cols = matrix ? l->w->cols : l->length;
-    p->c = matrix || weighted ? 1 : l->c;
+    bool linear = l->op == OP_LINEAR, weighted = l->op == OP_WEIGHTED_SUM;
+    p->w = linear ? l->w->data : l->b;
+    p->stride = linear ? l->w->cols : l->stride;
+    p->cols = linear ? l->w->cols : l->length;
+    p->c = linear || weighted ? 1 : l->c;
     for (size_t lane = 0; lane < p->n; lane++) {
         l = &lanes[lane][k];
         p->x[lane] = weighted ? l->out : l->a;
@@ -1076,9 +1080,11 @@ static bool linear_forward_lanes(Line *const *lanes, size_t n, size_t k)
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, lanes, n, k, false);
-        bool few = p.n < FEW_LANES && p.cols % VEC == 0;
-        if (few) multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
-        if (!few) multiply_lanes(&p, true, false);
+        if (p.n < FEW_LANES && p.cols % VEC == 0) {
+            multiply_few(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols, 1, false);
+        } else {
+            multiply_lanes(&p, true, false);
+        }
     }
     return true;
 }
@@ -1104,13 +1110,13 @@ static void few_lanes_backward(const Tape *t, const Product *p)
 }
 
 // The gradients of products: of the rows first, then of what was multiplied by them.
-static bool linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
+static bool products_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    bool matrix = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
+    bool linear = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, lanes, n, k, true);
-        if (matrix && p.n < FEW_LANES && p.cols % WIDTH == 0) {
+        if (linear && p.n < FEW_LANES && p.cols % WIDTH == 0) {
             few_lanes_backward(t, &p);
             continue;
         }
@@ -1126,12 +1132,12 @@ static bool linear_backward_lanes(const Tape *t, Line *const *lanes, size_t n, s
 }
 
 // Short rows, or few of them, are not worth a product.
-static bool are_small(const Line *l, size_t n) { return n * l->length < 32 * WIDTH || l->length <= VEC; }
+static bool too_small(const Line *l, size_t n) { return n * l->length < 32 * WIDTH || l->length <= VEC; }
 
 static bool rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
 {
     Product p;
-    if (are_small(&lanes[0][k], n)) return false;
+    if (too_small(&lanes[0][k], n)) return false;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, lanes, n, k, false);
         multiply_lanes(&p, lanes[0][k].op == OP_ROW_DOTS, false);
@@ -1141,16 +1147,17 @@ static bool rows_forward_lanes(Line *const *lanes, size_t n, size_t k)
 
 static bool rows_backward_lanes(const Tape *t, Line *const *lanes, size_t n, size_t k)
 {
-    return !are_small(&lanes[0][k], n) && linear_backward_lanes(t, lanes, n, k);
+    return !too_small(&lanes[0][k], n) && products_backward_lanes(t, lanes, n, k);
 }
 
-static const FastOperation faster[N_OPS] = {
-    [OP_LINEAR] = {NULL, NULL, linear_forward_lanes, linear_backward_lanes},
+static const FastOperation fast_operations[N_OPS] = {
+    [OP_LINEAR] = {NULL, NULL, linear_forward_lanes, products_backward_lanes},
     [OP_ROW_DOTS] = {fast_row_dots_forward, fast_row_dots_backward, rows_forward_lanes, rows_backward_lanes},
     [OP_WEIGHTED_SUM] = {fast_weighted_sum_forward, fast_weighted_sum_backward, rows_forward_lanes,
                          rows_backward_lanes},
     [OP_SOFTMAX] = {fast_softmax_forward, fast_softmax_backward, NULL, NULL},
 };
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Adam, four vectors at a time. One division serves all four: it gives the reciprocal of the product of their
@@ -1161,10 +1168,11 @@ static const FastOperation faster[N_OPS] = {
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2)
 {
+    size_t i = 0;
+#ifdef VEC
     double root2 = sqrt(correct2), rate = lr * root2 / correct1, weight1 = 1 - beta1, weight2 = 1 - beta2;
     eps *= root2;
     if (rate < 1e-100 || rate > 1e150 || eps < 1e-15 || beta1 < 0.5 || beta2 < 0.5) return 0;
-    size_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
         Vec mean[4], denom[4];
         for (size_t k = 0; k < 4; k++) {
@@ -1184,15 +1192,9 @@ size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, 
             store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
         }
     }
-    return i;
-}
-
 #else
-size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
-               double correct1, double correct2)
-{
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)lr, (void)beta1, (void)beta2, (void)eps;
     (void)correct1, (void)correct2;
-    return 0;
-}
 #endif
+    return i;
+}

@@ -19,10 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
-#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
-#endif
-
 typedef enum {
     // the atoms: everything else is made of these
     OP_ADD, OP_MUL, OP_POW, OP_LOG, OP_EXP, OP_RELU, OP_ADD_CONST, OP_MUL_CONST, OP_COPY,
@@ -52,21 +48,8 @@ typedef struct {
     uint32_t length, stride;   // where b is rows: how long one is, and how far it is from one to the next
 } Line;
 
-typedef struct Tape Tape;
-typedef enum { MAKES_N, MAKES_ONE, MAKES_LENGTH } Makes;   // how many values: the line's n, one, its length
-
-// What an operation is called, what it computes, how its gradients flow back, and how many values it makes.
-typedef struct {
-    const char *name;
-    void (*forward)(Line *l);
-    void (*backward)(const Tape *t, const Line *l);
-    Makes makes;
-} Operation;
-
-extern const Operation operations[N_OPS];
-
 // The tape, with the memory of all values. It is taken once, at the start, so that no operation can fail.
-struct Tape {
+typedef struct {
     double *data;        // [2][max_values] the data of every value, then the gradient of every value
     size_t n_values, max_values;
     Line *lines;         // [max_lines] what was done, in order
@@ -80,7 +63,7 @@ struct Tape {
     Line **lanes;        // [max_lanes] where each lane begins
     size_t n_lanes, max_lanes, lane_length;
     bool in_lane, ragged, pending;    // a lane is being written; lanes are not alike; lines are not yet computed
-};
+} Tape;
 
 // Memory for so many values, lines and lanes. false: there is not enough. All zero: a tape that only counts.
 bool tape_init(Tape *t, size_t max_values, size_t max_lines, size_t max_lanes);
@@ -131,6 +114,17 @@ double *ag_linear(Tape *t, double *out, double *x, Matrix *w);    // x dot row i
 double *ag_softmax(Tape *t, double *a, size_t n);                 // e^a[i] / (e^a[0] + ... + e^a[n-1])
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);     // a[i] / sqrt(mean of the squares + eps)
 
+// What is behind a line's op: a name, what it computes, how its gradients flow back, how many values it makes.
+typedef enum { MAKES_N, MAKES_ONE, MAKES_LENGTH } Makes;   // the line's n, one, its length
+typedef struct {
+    const char *name;
+    void (*forward)(Line *l);
+    void (*backward)(const Tape *t, const Line *l);
+    Makes makes;
+} Operation;
+
+extern const Operation operations[N_OPS];
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The rest is here for speed alone. Without it the same is computed, only slower.
  *
@@ -149,5 +143,9 @@ void tape_compute(Tape *t);
 // are set to zero. Returns how many it has moved: perhaps none, the rest being left to the definition.
 size_t ag_adam(double *p, double *g, double *m, double *v, size_t n, double lr, double beta1, double beta2, double eps,
                double correct1, double correct2);
+
+#if defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__
+#error "-ffast-math, which is a part of -Ofast, drops the checks for numbers that are not finite: build without it"
+#endif
 
 #endif

@@ -18,7 +18,7 @@
 // The names that the algorithm uses from further down. Where one of them
 // returns false, it has noted what went wrong, and the run ends.
 typedef struct Random Random;   // Python's random numbers
-typedef struct Run Run;         // all that a run works with
+typedef struct Run Run;         // documents, tokenizer, model
 static void say(const char *format, ...);   // as printf, to standard output
 static bool check_scores(Run *run, const double *scores);  // all finite?
 static void random_seed(Random *rng, uint64_t seed);
@@ -68,6 +68,7 @@ typedef struct {
     size_t n_text;
 } Documents;
 
+// From the end, as Python's shuffle does it: the draws must be the same.
 static void shuffle(Documents *docs, Random *rng)
 {
     for (size_t i = docs->n - 1; i > 0; i--) {
@@ -188,8 +189,8 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (size_t i = 0; i < model->n_matrices; i++) {
         Matrix *w = &model->state_dict[i];
-        bool out = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
-        double std = out && config->zero_outputs ? 0 : config->init_std;
+        bool output = strstr(w->name, "_wo") || strstr(w->name, "_fc2");
+        double std = output && config->zero_outputs ? 0 : config->init_std;
         for (size_t k = 0; k < w->rows * w->cols; k++) {
             w->data[k] = random_gauss(rng, 0, std);
         }
@@ -328,7 +329,7 @@ static double *gpt(Model *model, size_t token_id, size_t pos_id)
 static size_t take_document(Model *model, const Document *doc)
 {
     size_t n = doc->length + 1;
-    uint32_t BOS = (uint32_t)model->vocab_size - 1;
+    uint32_t BOS = (uint32_t)model->vocab_size - 1;    // the last token
     n = n < model->block_size ? n : model->block_size;
     model->tokens[0] = BOS;
     for (size_t i = 0; i < n; i++) {
@@ -376,7 +377,7 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t i = ag_adam(p, g, m, v, model->num_params, lr, beta1, beta2, eps,
-                       correct1, correct2);   // for speed alone
+                       correct1, correct2);   // the first i, only faster
     for (; i < model->num_params; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -407,6 +408,7 @@ static double train_step(Model *model, const Documents *docs,
     return *loss;
 }
 
+// All that a run works with.
 struct Run {
     const Config *config;
     Documents docs;
@@ -488,7 +490,7 @@ static bool microgpt(Run *run)
         init_parameters(&run->model, run->rng, run->config);
     }
     if (!encode_documents(run, run->docs.n)) return false;
-    if (!begin_training(run)) return false;
+    if (!begin_training(run)) return false;    // without a word, if not
     say("num docs: %zu\n", run->docs.n);
     say("vocab size: %zu\n", run->tokenizer.vocab_size);
     say("num params: %zu\n", run->model.num_params);
@@ -520,8 +522,8 @@ static bool microgpt(Run *run)
 #define VERSION "1.1.0"
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Errors and output. What went wrong is kept, as in errno, until main() says it: fail() and usage() fill it in and are
- * false. The last word counts.
+ * Errors and output. What went wrong is kept, as in errno, until main() says it: fail() and usage() set it, and are
+ * false. The last one counts.
  */
 enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 128 + SIGPIPE };
 static struct { int status; char text[8192]; } failure;    // room for the longest file name and what is wrong with it
@@ -571,7 +573,7 @@ typedef struct {
 } Output;
 
 static Output standard_output = {.file = STDOUT_FILENO};
-static bool ends_with_pipe;                        // SIGPIPE was not ignored from the start
+static bool dies_of_sigpipe;                        // SIGPIPE was not ignored from the start
 static volatile sig_atomic_t interrupted;          // a signal has asked the run to end
 
 // Whoever reads the output may be slow. An interrupted run gives them a second more, and writes only what a pipe that
@@ -624,12 +626,12 @@ PRINTF_LIKE(1, 2) static void say(const char *format, ...)
     va_end(args);
 }
 
-// Standard output that nobody reads any more is no error, but the end: as if SIGPIPE had come, if that would end it.
+// A reader that has gone away is not an error: the run ends as SIGPIPE would have ended it, unless that was ignored.
 static bool output_ok(void)
 {
     int reason = standard_output.error;
     if (interrupted) return fail_as(INTERRUPTED, "interrupted");
-    if (reason == EPIPE && ends_with_pipe) return fail_as(PIPE_CLOSED, "%s", "");
+    if (reason == EPIPE && dies_of_sigpipe) return fail_as(PIPE_CLOSED, "%s", "");
     return !reason || fail("standard output: %s", strerror(reason));
 }
 
@@ -649,8 +651,9 @@ static bool all_finite(const double *a, size_t n)
  * What a command works with. The Run, in part one, is what the algorithm sees; a Job is the command around it; and its
  * Progress is what a long run shows, logs and saves.
  */
+enum { N_WORDS = 624 };
 struct Random {
-    uint32_t words[624];
+    uint32_t words[N_WORDS];
     size_t used;
     double gauss_next;
     bool has_gauss;
@@ -692,12 +695,12 @@ typedef struct {
 typedef struct {
     Target target;                 // name: NULL if nothing is to be saved
     Output *log;                   // NULL if there is none
-    bool lines, bar;               // a line for each step? a progress bar?
+    bool show_lines, show_bar;     // a line for each step? a progress bar?
     bool plain, color;             // ASCII alone? colors?
-    uint64_t first, steps;         // steps that were done when the run began; all that there are to do
-    uint64_t from;                 // steps before the curve; of a resumed run, its log may know some of the first
+    uint64_t steps_before, steps;  // that were done when the run began; all that there are to do
+    uint64_t curve_start;          // steps before the curve; of a resumed run, its log may know some of the first
     double began, last_draw, last_flush;
-    double smooth, weight;         // running mean of the loss, and how much of it is there
+    double smooth, smooth_weight;  // running mean of the loss, and how much of it is there
     double last_sum, last_n;       // of the losses of the last steps
     struct { double sum, n; } curve[POINTS];
 } Progress;
@@ -727,10 +730,10 @@ typedef struct Job {
     Checkpoint checkpoint;
     Progress progress;
     bool numbered;                 // samples: those after training are, as in Python
-    uint64_t *known;               // samples: what they are compared with, [room] of hashes
-    size_t room;                   // a power of two
+    uint64_t *known;               // samples: hashes of what they are compared with, [n_slots]
+    size_t n_slots;                // a power of two
     uint64_t n_samples;            // samples: so many are done
-    uint64_t n_known, in_a_row;    // samples that were known; how many of them since the last one that was not
+    uint64_t n_known, known_in_a_row;    // samples that were known; how many of them since the last one that was not
     const double **weights;        // heads: what each looked at in one word, [position][layer][head]
     HeadStats *stats;              // heads: what each does over a file
     Page page;
@@ -742,7 +745,7 @@ typedef struct Job {
 static void random_seed(Random *rng, uint64_t seed)
 {
     uint32_t *w = rng->words, key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    size_t n_key = key[1] ? 2 : 1, n = 624;
+    size_t n_key = key[1] ? 2 : 1, n = N_WORDS;
     w[0] = 19650218;
     for (size_t k = 1; k < n; k++) w[k] = 1812433253 * (w[k - 1] ^ (w[k - 1] >> 30)) + (uint32_t)k;
     for (size_t k = 0; k < 2 * n - 1; k++) {         // first the key goes in, then all is mixed once more
@@ -759,10 +762,10 @@ static void random_seed(Random *rng, uint64_t seed)
 static uint32_t random_word(Random *rng)
 {
     uint32_t *w = rng->words;
-    if (rng->used == 624) {
-        for (size_t k = 0; k < 624; k++) {
-            uint32_t y = (w[k] & 0x80000000) | (w[(k + 1) % 624] & 0x7fffffff);
-            w[k] = w[(k + 397) % 624] ^ (y >> 1) ^ (y & 1 ? 0x9908b0df : 0);
+    if (rng->used == N_WORDS) {
+        for (size_t k = 0; k < N_WORDS; k++) {
+            uint32_t y = (w[k] & 0x80000000) | (w[(k + 1) % N_WORDS] & 0x7fffffff);
+            w[k] = w[(k + 397) % N_WORDS] ^ (y >> 1) ^ (y & 1 ? 0x9908b0df : 0);
         }
         rng->used = 0;
     }
@@ -870,7 +873,7 @@ static int open_file(const char *name, int flags)
     return file;
 }
 
-// Up to n bytes of an open file, fewer only at its end, however often it takes and waits. -1: it cannot be read.
+// Up to n bytes of an open file, fewer only at its end; reads again and waits as needed. -1: it cannot be read.
 static ssize_t read_up_to(int file, void *bytes, size_t n)
 {
     size_t done = 0;
@@ -886,7 +889,7 @@ static ssize_t read_up_to(int file, void *bytes, size_t n)
     return (ssize_t)done;
 }
 
-// All bytes of an open file, and a zero after them, into memory of the caller's.
+// All bytes of an open file, and a zero after them, into memory that the caller frees.
 static bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
 {
     *bytes = NULL;
@@ -1023,7 +1026,8 @@ static bool fits_memory(double bytes)
     return bytes <= memory && bytes < (double)SIZE_MAX / 4;
 }
 
-// Whether a model fits. If not: how much it would take, `cache` of it to sample and `step` for a step, and what for.
+// Whether a model of so many bytes, `cache` of them to sample and `step` for a step, fits in memory. If not, says how
+// much it needs, and which option takes most of it.
 static bool model_fits(const Model *model, double bytes, double cache, double step)
 {
     if (fits_memory(bytes)) return true;
@@ -1063,7 +1067,7 @@ static PositionCost count_position(Model *model, size_t positions)
     return (PositionCost){(double)(tape->n_values - before), (double)tape->n_lines, (double)cache};
 }
 
-// The same in training, where the loss takes more: all of a document of one position, less the model at this position.
+// The same in training, where the loss is added: a whole document of one position, less the model at that position.
 static PositionCost count_training(Model *model, size_t positions)
 {
     Tape *tape = &model->tape;
@@ -1090,7 +1094,7 @@ static bool new_model(Model *model, size_t longest, uint64_t batch, bool fused)
     if (!all || !new_tape(model, 0, 0, 0, fused)) return no_memory();
     PositionCost step = count_training(model, positions), sampling = count_position(model, block_size);
     double lanes = (double)batch * (double)positions, params = (double)model->tape.first_value;
-    double spare = 16;                             // for what training and sampling do to the scores and the losses
+    double spare = 16;                             // for the few values that train_step() and sample() add themselves
     double training = lanes * (step.values + spare + 1) + (double)batch * (step.cache + spare);
     double inference = sampling.values + sampling.cache + 2 * spare;
     double values = params + fmax(training, inference);
@@ -1143,8 +1147,8 @@ static const struct { double min, max; } ranges[] = {
 
 // Whether a model file stores the option: as a property of the model, or (under a name that begins with train.) of the
 // run that trains it. A resumed run takes over what the file stores; only what is FREE may then be given another value.
-// OF_RUN_LATER came with version 1.1: a file without it has the default.
-typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_LATER, OF_RUN_FREE } Stored;
+// What is OPTIONAL, older files lack: then it has its default. A new option is to be that, or they cannot be resumed.
+typedef enum { NOT_STORED, OF_MODEL, OF_RUN, OF_RUN_OPTIONAL, OF_RUN_FREE } Stored;
 
 typedef struct {
     const char *name, *argument;   // of a NAME, the names there are: "relu|relu2"
@@ -1169,8 +1173,8 @@ static const Option options[] = {
     {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv), "tab-separated values, in full precision"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe), "sets the defaults of the other options"},
     {"steps", "N", 0, TRAIN, COUNT, OF_RUN_FREE, CONFIG(steps), "training steps"},
-    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_LATER, CONFIG(batch), "documents a step"},
-    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_LATER, CONFIG(holdout),
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN_OPTIONAL, CONFIG(batch), "documents a step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN_OPTIONAL, CONFIG(holdout),
      "the last N documents are not trained on; their loss is printed"},
     {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "where the random numbers start"},
     {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
@@ -1201,6 +1205,7 @@ static const Option options[] = {
     {"fingerprint", NULL, 0, 0, UINT64, OF_RUN, FIELD(fingerprint), NULL},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
+_Static_assert(N_OPTIONS <= 64, "Options.given has a bit for each");
 
 static const Options recipes[] = {
     [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT, .config = {
@@ -1231,7 +1236,7 @@ static bool set_option(Options *o, const Option *option, const char *value)
     double min = ranges[option->kind].min, max = ranges[option->kind].max;
     errno = 0;
     if (option->kind == FLAG) {
-        *(bool *)field = true;
+        *(bool *)field = !value || *value;         // a model file has "1" or nothing
     } else if (option->kind == TEXT) {
         *(const char **)field = value;
     } else if (option->kind == NAME) {
@@ -1269,6 +1274,8 @@ static void option_text(const Option *option, const Options *o, char *text, size
         } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
     } else if (option->kind > NAME) {
         snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
+    } else if (option->kind == FLAG && *(const bool *)field) {
+        snprintf(text, room, "1");
     } else if (option->kind == NAME) {
         const char *names = option->argument;
         for (int i = *(const int *)field; i > 0; i--) names += strcspn(names, "|") + 1;
@@ -1291,7 +1298,7 @@ static bool was_given(const Options *o, size_t offset)
  */
 #define MAX_HEADER 100000000       // bytes: the format's own limit
 #define STORED_ROOM 144            // for an option as a member of the metadata
-#define N_RANDOM 627               // numbers in train.random: the words, how many are used, the gauss cache
+#define N_RANDOM (N_WORDS + 3)     // numbers in train.random: the words, how many are used, the gauss cache
 #define CHECKSUM "fnv1a64:%016" PRIx64             // as it is in the metadata: the hash FNV-1a of all numbers
 #define FNV_START 14695981039346656037u
 #define FNV_PRIME 1099511628211u
@@ -1650,7 +1657,7 @@ static bool read_metadata(const Header *header, Checkpoint *checkpoint, Tokenize
         metadata_key(option, key, sizeof key);
         const char *value = find_metadata(header, key);
         if (!value && option->stored == OF_MODEL) return fail("%s: metadata: %s is missing", header->path, key);
-        if (!value && option->stored != OF_RUN_LATER) note_missing(checkpoint, key);
+        if (!value && option->stored != OF_RUN_OPTIONAL) note_missing(checkpoint, key);
         if (value && !set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
@@ -1731,24 +1738,25 @@ static bool read_data(int file, Header *header)
 // The random generator, to and from the numbers of train.random.
 static void pack_random(const Random *random, double *numbers)
 {
-    for (size_t i = 0; i < 624; i++) numbers[i] = random->words[i];
-    numbers[624] = (double)random->used;
-    numbers[625] = random->has_gauss;
-    numbers[626] = random->has_gauss ? random->gauss_next : 0;
+    for (size_t i = 0; i < N_WORDS; i++) numbers[i] = random->words[i];
+    numbers[N_WORDS] = (double)random->used;
+    numbers[N_WORDS + 1] = random->has_gauss;
+    numbers[N_WORDS + 2] = random->has_gauss ? random->gauss_next : 0;
 }
 
 static bool unpack_random(Random *random, const double *numbers)
 {
     for (size_t i = 0; i < 626; i++) {
-        double x = numbers[i], max = i < 624 ? 4294967295.0 : i == 624 ? 624 : 1;
+        double x = numbers[i], max = i < N_WORDS ? 4294967295.0 : i == N_WORDS ? N_WORDS : 1;
         if (x < 0 || x > max || x != floor(x)) return false;
     }
-    *random = (Random){.used = (size_t)numbers[624], .has_gauss = numbers[625] > 0, .gauss_next = numbers[626]};
-    for (size_t i = 0; i < 624; i++) random->words[i] = (uint32_t)numbers[i];
+    const double *rest = numbers + N_WORDS;
+    *random = (Random){.used = (size_t)rest[0], .has_gauss = rest[1] > 0, .gauss_next = rest[2]};
+    for (size_t i = 0; i < N_WORDS; i++) random->words[i] = (uint32_t)numbers[i];
     return true;
 }
 
-// A model of the sizes that the configuration says, without memory as yet.
+// A model of the sizes that the configuration says, without memory yet.
 static Model sized_model(const Config *config, size_t vocab_size)
 {
     return (Model){.n_layer = (size_t)config->n_layer, .n_embd = (size_t)config->n_embd,
@@ -1845,7 +1853,7 @@ static void handle_signals(void)
 // Signals wait from here on, or no longer.
 static void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
 
-// Opens the file beside the final one; what is added to a long name takes the place of whole characters. -1: it cannot.
+// Opens the file beside the final one; a long name is cut, between characters, so that the suffix fits. -1: it cannot.
 static int open_part(Target *target)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
@@ -1897,7 +1905,7 @@ static bool find_target(Target *target, const char *name)
     return true;
 }
 
-// The header, in memory of the caller's: the configuration, what is stored of the run, and a line for every tensor.
+// The header, which the caller frees: the configuration, what is stored of the run, and a line for every tensor.
 static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header, size_t *length)
 {
     const Model *model = &run->model;
@@ -1990,7 +1998,7 @@ static bool save_model(Target *target, const Options *o, const Run *run)
     }
     free(header);
     flush(&out);
-    take_mode(target, out.file);
+    if (out.file >= 0) take_mode(target, out.file);
     while (!out.error && fsync(out.file) < 0) out.error = errno == EINTR ? 0 : errno;
     if (out.file >= 0 && close(out.file) < 0 && !out.error) out.error = errno;
     hold_signals(true);
@@ -2004,7 +2012,7 @@ static bool save_model(Target *target, const Options *o, const Run *run)
         fsync(folder);
         close(folder);
     }
-    if (!interrupted) hold_signals(false);         // otherwise this was the last save, and what comes is the last word
+    if (!interrupted) hold_signals(false);         // otherwise it was the last save: nothing may cut off its message
     return renamed || fail(whole ? "%s: not saved under this name: %s; the model is in %s" : "%s: not saved: %s",
                            target->name, strerror(out.error), target->part);
 }
@@ -2053,11 +2061,11 @@ static void set_up_progress(Progress *progress, const Options *o, uint64_t steps
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     struct stat out;
     bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
-    progress->bar = !o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-    progress->lines = !o->quiet && !(progress->bar && isatty(STDOUT_FILENO));
+    progress->show_bar = !o->quiet && !piped && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    progress->show_lines = !o->quiet && !(progress->show_bar && isatty(STDOUT_FILENO));
     progress->plain = !shows_unicode();
     progress->color = !(no_color && *no_color);
-    progress->first = progress->from = steps_done;
+    progress->steps_before = progress->curve_start = steps_done;
     progress->steps = o->config.steps;
     progress->began = progress->last_draw = progress->last_flush = seconds();
 }
@@ -2067,8 +2075,8 @@ static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)ste
 
 static void add_to_curve(Progress *progress, uint64_t step, double loss)
 {
-    uint64_t steps = progress->steps - progress->from;
-    size_t i = (size_t)((step - progress->from) * curve_points(steps) / steps);
+    uint64_t steps = progress->steps - progress->curve_start;
+    size_t i = (size_t)((step - progress->curve_start) * curve_points(steps) / steps);
     progress->curve[i].sum += loss;
     progress->curve[i].n++;
     if (progress->steps - step <= LAST_STEPS) {
@@ -2076,7 +2084,7 @@ static void add_to_curve(Progress *progress, uint64_t step, double loss)
         progress->last_n++;
     }
     progress->smooth = 0.99 * progress->smooth + 0.01 * loss;
-    progress->weight = 0.99 * progress->weight + 0.01;
+    progress->smooth_weight = 0.99 * progress->smooth_weight + 0.01;
 }
 
 // Seconds as people read them.
@@ -2092,16 +2100,16 @@ static void time_text(double s, char *text, size_t room)
     }
 }
 
-// One line, whatever the width: the most important figures that fit, and a bar in what is left. Some time has passed.
+// One line, whatever the width: the most important figures that fit, and a bar in what is left. now is after began.
 // The cursor goes back to its beginning: if the terminal shrinks and breaks the line, the next is drawn over all of it.
 static void draw_bar(const Progress *progress, uint64_t done, double now)
 {
     size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, used = 0;        // with one more the line would wrap
-    double rate = (double)(done - progress->first) / (now - progress->began);
+    double rate = (double)(done - progress->steps_before) / (now - progress->began);
     char parts[4][64], left[32];
     time_text((double)(progress->steps - done) / rate, left, sizeof left);
     snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
-    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->weight);
+    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->smooth_weight);
     snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
     snprintf(parts[3], sizeof parts[3], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
@@ -2136,7 +2144,7 @@ static void draw_bar(const Progress *progress, uint64_t done, double now)
 static void draw_curve(const Progress *progress, double took)
 {
     enum { ROWS = 6, WIDEST = 64 };
-    uint64_t all = progress->steps - progress->from, now = progress->steps - progress->first;
+    uint64_t all = progress->steps - progress->curve_start, now = progress->steps - progress->steps_before;
     size_t columns = terminal_columns(STDERR_FILENO, 80) - 1, points = curve_points(all);
     size_t across = progress->plain ? 1 : 2, up = progress->plain ? 2 : 4;
     if (columns < 16 || points < 2) return;
@@ -2189,7 +2197,7 @@ static void draw_curve(const Progress *progress, double took)
         }
         fprintf(stderr, "%s\n", progress->color ? "\033[0m" : "");
     }
-    int used = fprintf(stderr, "%9s%" PRIu64 " ", "", progress->from + 1), left = 9 + (int)width - used;
+    int used = fprintf(stderr, "%9s%" PRIu64 " ", "", progress->curve_start + 1), left = 9 + (int)width - used;
     fprintf(stderr, "%*" PRIu64 "\n", left > 0 ? left : 0, progress->steps);
 }
 
@@ -2220,7 +2228,7 @@ static bool open_log(Progress *progress, const Options *o)
     bool there = stat(o->log, &info) == 0;
     if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev && info.st_ino == out.st_ino) {
         progress->log = &standard_output;          // rows among what is printed anyway, in order; on a terminal, alone
-        progress->bar = progress->bar && !isatty(STDOUT_FILENO);
+        progress->show_bar = progress->show_bar && !isatty(STDOUT_FILENO);
         return true;
     }
     bool old = o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
@@ -2239,10 +2247,10 @@ static bool open_log(Progress *progress, const Options *o)
         double loss;
         *newline = '\0';
         uint64_t step = read_row(text + end, &loss, &rest);
-        if (step > progress->first) break;
-        if (progress->bar && step && isfinite(loss)) {
-            if (progress->from == progress->first) progress->from = step - 1;
-            if (step > progress->from) add_to_curve(progress, step - 1, loss);
+        if (step > progress->steps_before) break;
+        if (progress->show_bar && step && isfinite(loss)) {
+            if (progress->curve_start == progress->steps_before) progress->curve_start = step - 1;
+            if (step > progress->curve_start) add_to_curve(progress, step - 1, loss);
         }
         end = (size_t)(newline - text) + 1;
     }
@@ -2254,7 +2262,7 @@ static bool open_log(Progress *progress, const Options *o)
 static void update_progress(Progress *progress, uint64_t done)
 {
     double now = seconds();
-    if (progress->bar && now - progress->last_draw > REDRAW_SECONDS) {
+    if (progress->show_bar && now - progress->last_draw > REDRAW_SECONDS) {
         progress->last_draw = now;
         draw_bar(progress, done, now);
     }
@@ -2279,13 +2287,16 @@ static bool fail_stopped(const Job *job)
     hold_signals(true);                            // nothing is left to lose but this message
     if (!interrupted && standard_output.error && !o->save) return output_ok();
     const Output *failed = interrupted ? NULL : log && log->error ? log : &standard_output;
-    bool closed = failed == &standard_output && failed->error == EPIPE && ends_with_pipe;
+    bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
+    char reason[PATH_MAX + 256] = "", where[PATH_MAX + 16] = "not saved, as --save was not given";
+    if (failed) {
+        const char *name = failed == log ? o->log : "standard output";
+        snprintf(reason, sizeof reason, "%s: %s; ", name, strerror(failed->error));
+    }
+    if (o->save) snprintf(where, sizeof where, "saved in %s", o->save);
     return fail_as(interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED,
-                   "%s%s%s%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s",
-                   !failed ? "" : failed == log ? o->log : "standard output", failed ? ": " : "",
-                   failed ? strerror(failed->error) : "", failed ? "; " : "", job->run.model.steps_done,
-                   o->config.steps, o->save ? "saved in " : "not saved, as --save was not given",
-                   o->save ? o->save : "");
+                   "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", reason, job->run.model.steps_done,
+                   o->config.steps, where);
 }
 
 static bool after_step(Run *run, uint64_t step, double loss)
@@ -2299,11 +2310,11 @@ static bool after_step(Run *run, uint64_t step, double loss)
         return fail("step %" PRIu64 ": the loss is not finite (%s); a smaller --lr or --init-std may help", done,
                     isnan(loss) ? "not a number" : "infinite");
     }
-    if (progress->lines) say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
-    if (log == &standard_output && step == progress->first) say(LOG_HEADING);
+    if (progress->show_lines) say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
+    if (log == &standard_output && step == progress->steps_before) say(LOG_HEADING);
     if (log) put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, learning_rate(run->config, step));
-    if (progress->bar) add_to_curve(progress, step, loss);
-    if (progress->bar || log) update_progress(progress, done);
+    if (progress->show_bar) add_to_curve(progress, step, loss);
+    if (progress->show_bar || log) update_progress(progress, done);
     if (interrupted || standard_output.error || (log && log->error)) return save_run(job) && fail_stopped(job);
     return !save_every || done % save_every || done == steps || save_run(job);
 }
@@ -2346,7 +2357,7 @@ static bool end_progress(Job *job, bool ok)
 {
     Progress *progress = &job->progress;
     Output *log = progress->log;
-    if (progress->bar) fputs("\r\033[J", stderr);
+    if (progress->show_bar) fputs("\r\033[J", stderr);
     double took = seconds() - progress->began;
     ok = ok && save_run(job) && (!interrupted || fail_stopped(job));
     if (log) {
@@ -2354,7 +2365,7 @@ static bool end_progress(Job *job, bool ok)
         if (log != &standard_output && close(log->file) < 0 && !log->error) log->error = errno;
         if (ok && log->error) ok = fail("%s: %s", job->o.log, strerror(log->error));
     }
-    if (progress->bar && ok) {
+    if (progress->show_bar && ok) {
         draw_curve(progress, took);
         double n = progress->last_n;
         if (n > 0) fprintf(stderr, "mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
@@ -2408,7 +2419,7 @@ static double mean_loss(Model *model, const Document *docs, size_t n_docs, size_
 }
 
 // The loss with one head silenced: its columns of attn_wo, which are all that its output meets, are set to zero. The
-// matrix is put by in Adam's memory, which only training needs.
+// matrix is kept in Adam's memory, which only training needs.
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t layer, size_t head)
 {
     Matrix *wo = model->layers[layer].attn_wo;
@@ -2493,7 +2504,7 @@ static void say_cell(Screen screen, double weight, bool strongest, size_t width)
     } else if (screen.paint == DIGITS) {
         say_label((Label){{faint ? '.' : (char)('0' + (tenths < 9 ? tenths : 9))}, 1}, width);
     } else if (faint) {
-        say_label((Label){"\u00b7", 1}, width);
+        say_label((Label){"·", 1}, width);
     } else {
         const char *block = weight < 0.15 ? "░" : weight < 0.3 ? "▒" : weight < 0.5 ? "▓" : "█";
         for (size_t i = 0; i < width; i++) say("%s", block);
@@ -2540,7 +2551,7 @@ static void draw_maps(const Run *run, const double *const *weights, size_t n, Sc
     }
     static const char *const others[] = {
         [DIGITS] = "the others in tenths (. under 5%)",
-        [BLOCKS] = "the others as \u00b7 under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
+        [BLOCKS] = "the others as · under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
         [COLORS] = "the others in shades, brighter for more",
     };
     say_wrapped(screen, "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
@@ -2586,14 +2597,14 @@ static void say_stats(const Model *model, const HeadStats *stats, double loss, S
     say_wrapped(screen, "The loss with all heads: %.4f", loss);
 }
 
-// What stands out, in words, and only if the numbers carry it.
+// What stands out, in words, and only if the numbers support it.
 static void say_findings(const Model *model, const HeadStats *stats, double loss, Screen screen)
 {
     bool any = false;
     for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
         HeadStats head = stats[h];
         double change = head.loss - loss;
-        const struct { bool carried; const char *text; double figure; } findings[] = {
+        const struct { bool holds; const char *text; double figure; } findings[] = {
             {head.previous > 0.5, "looks back one character more than half of the time: %.1f%%.", 100 * head.previous},
             {head.self > 0.5, "looks at its own position more than half of the time: %.1f%%.", 100 * head.self},
             {head.first > 0.5, "looks at the first position more than half of the time: %.1f%%.", 100 * head.first},
@@ -2601,7 +2612,7 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
             {change <= -0.005, "is in the way: without it the loss is lower, by %.4f.", -change},
         };
         for (size_t i = 0; i < sizeof findings / sizeof findings[0]; i++) {
-            if (!findings[i].carried) continue;
+            if (!findings[i].holds) continue;
             char text[128];
             snprintf(text, sizeof text, findings[i].text, findings[i].figure);
             say("%s", any ? "" : "\nWhat stands out:\n");
@@ -2617,7 +2628,7 @@ static void say_findings(const Model *model, const HeadStats *stats, double loss
  */
 #define PAGE_PARAMS 1000000        // a page of more would be larger than 32 MB, and a browser would no longer answer
 #define PAGE_POINTS 1000           // of the loss curve, at most
-#define PAGE_MARK "THE MODEL"      // is where it goes
+#define PAGE_MARK "THE MODEL"      // stands where it goes
 
 static bool read_page(Page *page, const char *argv0)
 {
@@ -2773,7 +2784,7 @@ static uint64_t hash_text(uint64_t hash, const Document *text, const uint32_t *u
     return hash;
 }
 
-// A number that documents which differ do not share.
+// A hash of all documents, to notice when they are not the same.
 static uint64_t fingerprint(const Documents *docs)
 {
     uint64_t hash = FNV_START;
@@ -2786,8 +2797,8 @@ static bool is_known(Job *job, const Document *text, const uint32_t *uchars, boo
 {
     uint64_t hash = hash_text(FNV_START, text, uchars);
     hash += !hash;                                       // 0 is a free place
-    size_t i = (size_t)hash & (job->room - 1);
-    while (job->known[i] && job->known[i] != hash) i = (i + 1) & (job->room - 1);
+    size_t i = (size_t)hash & (job->n_slots - 1);
+    while (job->known[i] && job->known[i] != hash) i = (i + 1) & (job->n_slots - 1);
     bool known = job->known[i];
     if (add) job->known[i] = hash;
     return known;
@@ -2798,8 +2809,8 @@ static bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uc
 {
     double texts = (double)n + (double)more;
     if (!fits_memory(4 * sizeof *job->known * texts)) return no_memory();
-    for (job->room = 2; (double)job->room < 2 * texts;) job->room *= 2;
-    job->known = calloc(job->room, sizeof *job->known);
+    for (job->n_slots = 2; (double)job->n_slots < 2 * texts;) job->n_slots *= 2;
+    job->known = calloc(job->n_slots, sizeof *job->known);
     for (size_t i = 0; job->known && i < n; i++) is_known(job, &job->run.docs.list[i], uchars, true);
     return job->known || no_memory();
 }
@@ -2894,7 +2905,7 @@ static bool begin_training(Run *run)
     job->numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_documents(run, n);
-    return !job->progress.bar || know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
+    return !job->progress.show_bar || know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
 
 static bool end_training(Run *run, bool ok)
@@ -2907,7 +2918,7 @@ static bool end_training(Run *run, bool ok)
     if (holdout) {
         double loss = mean_loss(&run->model, run->docs.list + run->docs.n - holdout, holdout, &n_tokens, NULL);
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
-        say("%sheld out: %zu docs, loss %.4f\n", run->job->progress.lines && !lesson ? "\n" : "", holdout, loss);
+        say("%sheld out: %zu docs, loss %.4f\n", run->job->progress.show_lines && !lesson ? "\n" : "", holdout, loss);
     }
     const char *kind = lesson ? "" : " (new, hallucinated names)";
     if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);
@@ -2931,10 +2942,10 @@ static bool after_sample(Run *run, uint64_t i, size_t length)
     bool known = job->o.new && !length;                  // a sample without a character is no name
     known = known || (job->known && is_known(job, &name, run->tokenizer.uchars, job->o.new));
     job->n_known += known;
-    job->in_a_row = known ? job->in_a_row + 1 : 0;
+    job->known_in_a_row = known ? job->known_in_a_row + 1 : 0;
     if (known && job->o.new) {
         run->skipped++;
-        return job->in_a_row < MAX_TRIES ||
+        return job->known_in_a_row < MAX_TRIES ||
                fail("no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d samples; a higher "
                     "--temperature may help", i + 1 - job->n_known, run->config->samples, MAX_TRIES);
     }
@@ -2971,7 +2982,7 @@ static void free_job(Job *job)
 static bool run_train(Job *job)
 {
     bool ok = microgpt(&job->run);
-    if (ok && job->progress.bar && job->o.config.samples) {
+    if (ok && job->progress.show_bar && job->o.config.samples) {
         fprintf(stderr, "samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n", job->n_known,
                 job->o.config.samples);
     }
@@ -3268,7 +3279,7 @@ int main(int argc, char **argv)
     for (int fd = 0; fd <= 2; fd++) {      // what is closed stays unusable, and no file of ours takes its place
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
-    ends_with_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+    dies_of_sigpipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
     signal(SIGXFSZ, SIG_IGN);                            // a file that grows too large is an error of the write
     standard_output.by_line = isatty(STDOUT_FILENO);
     Options *o = &job.o;

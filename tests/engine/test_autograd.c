@@ -992,7 +992,6 @@ static void test_waiting(void)
     start();
 }
 
-// Lanes that multiply what is not theirs alone, a mark after lanes, and lanes that are computed before the last is there.
 // A plain number that is asked for within a lane is of what was computed, not of what is still to be.
 static void test_max_in_lanes(void)
 {
@@ -1031,6 +1030,36 @@ static void test_max_in_lanes(void)
     tape_free(&both[1]);
 }
 
+// Lanes after a mark are a new group: that those before it were not alike is forgotten.
+static void test_lanes_after_a_mark(void)
+{
+    Tape tape;
+    if (!tape_init(&tape, 100, 100, 4)) {
+        check(false, "expected memory for a tape, saw none");
+        return;
+    }
+    double *x = ag_scalar(&tape, 3), *y = x;
+    for (int i = 0; i < 2; i++) {
+        tape_lane(&tape);
+        y = i ? ag_mul(&tape, x, x, 1) : ag_add(&tape, x, x, 1);
+    }
+    tape_end_lanes(&tape);
+    tape_mark(&tape);
+    check_near("lanes that are not alike, before a mark", 9, *y, 0);
+    for (int i = 0; i < 2; i++) {
+        tape_lane(&tape);
+        y = ag_mul_const(&tape, x, 2, 1);
+    }
+    tape_end_lanes(&tape);
+    tape_compute(&tape);
+    check_near("lanes that are alike, after it", 6, *y, 0);
+#ifdef __OPTIMIZE__
+    check_size("of these, lanes that were taken together", 2, tape.n_lanes);
+#endif
+    tape_free(&tape);
+}
+
+// Lanes that multiply what is not theirs alone, a mark after lanes, and lanes that are computed before the last is there.
 static void test_lanes_of_products(void)
 {
     static const char *const kinds[] = {"all of one input", "all of one input into earlier places",
@@ -1244,6 +1273,7 @@ int main(void)
     test_lanes();
     test_waiting();
     test_max_in_lanes();
+    test_lanes_after_a_mark();
     test_lanes_of_products();
     test_adam();
     tape_free(&t);

@@ -82,4 +82,19 @@ changed more_atoms "s|^enum { FUSED_TAPE = true };|enum { FUSED_TAPE = false };|
 s|^$fc2|\1 $squeeze x = linear(tape, ag_relu(tape, x, n_embd), layer->attn_wo);|"
 other more_atoms
 works more_atoms
+
+# An option of the run that is a flag, here one that says a word at every step: the model file remembers
+# whether it was given, and a file of the unchanged program can still be resumed.
+changed a_flag 's|^    double temperature;$|& bool talk;|
+s|^    {"holdout", "N".*|    {"talk", NULL, 0, TRAIN, FLAG, OF_RUN_OPTIONAL, CONFIG(talk), "a word at every step"},\n&|
+s|^    return \*loss;|    if (config->talk) say("talking\\n");\n&|'
+microgpt -q --steps 2 --samples 0 --save "$T/old" >"$T/stdout"
+for flag in '' --talk; do
+    "$S/a_flag" -q --steps 2 --samples 0 --save "$T/model" $flag >"$T/stdout" 2>&1
+    "$S/a_flag" -q --steps 5 --samples 0 --resume "$T/model" >"$T/stdout" 2>&1
+    same "a run with ${flag:-no flag}, resumed: exit status and words" "0 ${flag:+3}" \
+        "$? $(grep -c talking "$T/stdout" | grep -v '^0')"
+done
+"$S/a_flag" -q --steps 5 --samples 0 --resume "$T/old" >"$T/stdout" 2>&1
+same "a run of the unchanged program, resumed: exit status and words" "0 0" "$? $(grep -c talking "$T/stdout")"
 finish

@@ -196,7 +196,7 @@ static void test_progress(void)
         return;
     }
     set_up_progress(&progress, &o, 0);
-    progress.bar = progress.plain = true;
+    progress.show_bar = progress.plain = true;
     progress.color = false;
     add_to_curve(&progress, 0, 2);
     progress.began = seconds() - 100;
@@ -224,13 +224,13 @@ static void test_progress(void)
     missing = FSTAT;
     set_up_progress(&progress, &o, 0);
     missing = NOTHING;
-    check(!progress.bar, "standard output that tells nothing of itself: no bar");
+    check(!progress.show_bar, "standard output that tells nothing of itself: no bar");
     if (out >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) {
         dup2(ends[0], STDOUT_FILENO);
-        progress.bar = true;
+        progress.show_bar = true;
         set_up_progress(&progress, &o, 0);
         dup2(out, STDOUT_FILENO);
-        check(!progress.bar, "standard output into a socket: no bar");
+        check(!progress.show_bar, "standard output into a socket: no bar");
     }
     free_model(model);
 }
