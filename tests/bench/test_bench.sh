@@ -2,6 +2,12 @@
 # this file only with ALL=1
 . tests/lib.sh
 
+case $CFLAGS in
+*--coverage*)
+    skip "the benchmark" "a build that counts its lines is too slow for its figures"
+    finish
+    ;;
+esac
 # shellcheck disable=SC2086
 if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -o "$T/bench" tests/bench/bench.c -lm >"$T/log" 2>&1; then
     same "tests/bench/bench.c: warnings" "" "$(head -n 3 "$T/log")"

@@ -119,6 +119,12 @@ changed softplus "s/x = ag_relu(tape, x, n_hidden);/x = ag_log(tape, ag_add_cons
 has "8: the activation has its name and its operation" "act[0] at 3" "$T/session"
 has "8: a logarithm" "(log)" "$T/session"
 same "8: its derivative is right" "They agree. They agree." "$(echo $(grep -o 'They agree\.\|THEY DIFFER\.' "$T/session"))"
+cp "$T/session" "$T/known"
+sed '/case OP_LOG: return 1/d' tests/debugger/views.c >"$T/softplus/tests/debugger/views.c"
+(cd "$T/softplus" && make -s CC="$CC" microgpt-debug &&
+    gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+has "8: a local derivative is shown" "local derivative 0." "$T/session"
+same_file "8: of an operation that the views do not know, too" "$T/known" "$T/session"
 changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 2 * 2 * head_dim;/'
 { echo begin; commands '### 9.'; } >"$T/commands"
 (cd "$T/shared" &&

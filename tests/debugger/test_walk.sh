@@ -81,7 +81,7 @@ for name in $(sed -n -e 's/^pipe .*skip -rfu ^(\(.*\))\$ @.*/\1/p' -e "s/.*grep 
         grep -q "[ *]$name(" microgpt.c autograd.c autograd.h tests/debugger/views.c
 done
 
-# --- From a line of the algorithm to the arithmetic: steps FUNCTION TEXT TARGET GOAL, as a table.
+# --- From a line of the algorithm to the arithmetic: steps FUNCTION TEXT TARGET GOAL ROW, as in the table of the guide.
 
 steps()
 {
@@ -92,13 +92,14 @@ steps()
     n=$(awk -v target="$3" '/^@/ { n = substr($1, 2) } /^[0-9]+\t/ && index($0, target) { print n; exit }' "$T/session")
     what=$(printf 'steps from %-13s to %-28s %3s, goal %s' "${2% =*}" "$3" "${n:-none}" "$4")
     if [ "${n:-99}" -le "$4" ]; then ok "$what"; else not_ok "$what" "$4 or fewer" "${n:-more than 40}"; fi
+    same "as the guide says" "$(sed -n "s/^| \`$5\` | the .* | \([0-9]*\) |\$/\1/p" tests/debugger/README.md)" "$n"
 }
-steps gpt 'attn_weights =' 'exp(l->a[i])' 20
-steps gpt 'layer->attn_wq' 'l->a[i] * l->b[i]' 8
-steps gpt 'rmsnorm(' 'l->a[i] * l->b[i]' 10
-steps gpt 'ag_row_dots(' 'l->a[i] * l->b[i]' 8
-steps train_step 'backward(' '+=' 12
-steps train_step 'adam(' 'm[i] = ' 8
+steps gpt 'attn_weights =' 'exp(l->a[i])' 20 'softmax('
+steps gpt 'layer->attn_wq' 'l->a[i] * l->b[i]' 8 'linear('
+steps gpt 'rmsnorm(' 'l->a[i] * l->b[i]' 10 'rmsnorm('
+steps gpt 'ag_row_dots(' 'l->a[i] * l->b[i]' 8 'ag_row_dots('
+steps train_step 'backward(' '+=' 12 'backward('
+steps train_step 'adam(' 'm[i] = ' 8 'adam('
 
 # --- The way back, where gdb can record.
 

@@ -1128,8 +1128,18 @@ static double local_derivative(const Line *l, bool second)
     case OP_EXP: return *l->out;
     case OP_RELU: return *l->a > 0 ? 1 : 0;
     case OP_MUL_CONST: return l->c;
-    default: return 1;
+    case OP_ADD: case OP_ADD_CONST: case OP_COPY: return 1;
+    default: break;
     }
+    // An operation that is new: what its own backward adds, to a copy of the line on values of its own.
+    double values[] = {*l->a, l->b ? *l->b : 0, *l->out, 0, 0, 1};
+    Line alone = *l;
+    alone.n = 1;
+    alone.a = values;
+    alone.b = values + 1;
+    alone.out = values + 2;
+    operations[l->op].backward(&(Tape){.max_values = 3}, &alone);
+    return values[second ? 4 : 3];
 }
 
 static void print_line(const Line *l)

@@ -132,6 +132,11 @@ word_of()
     printf '"views":"%s"}' "$(microgpt heads "$1" -q --data "$T/word.txt" --tsv | json_text)"
 }
 
+# A model that the page could only show wrongly: it says so instead.
+sed 's/"activation":"relu"/"activation":"leaky"/' "$page" >"$T/leaky.html"
+same "an activation that the page does not know" "This page does not know the activation leaky." \
+    "$(opened "file://$T/leaky.html" | sed -n "s/^<body>//p")"
+
 # A copy of a page with the checks in it: PAGE COPY EXPECTED.
 with_checks()
 {

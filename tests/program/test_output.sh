@@ -145,4 +145,7 @@ same "-h is help" "$(microgpt sample --help)" "$(microgpt sample -h 2>&1)"
 
 # A reader that goes away does not hang the program.
 same "a closed pipe" "num docs: 32178" "$(microgpt | head -n 1)"
+
+# One that is slow loses nothing: more than a pipe holds waits for it, for longer than a second.
+same "a slow reader" 30000 "$(microgpt -q --steps 0 --samples 30000 | (sleep 1.3; grep -c '^sample'))"
 finish
