@@ -27,6 +27,7 @@ what="a long path: the reason is not cut off" fails 1 "*: No such file or direct
 what="a name with a line feed" fails 1 "*: No such file or directory" $B --data "$T/a
 b"
 what="a name with a character that deletes" fails 1 "*a?b: No such file or directory" $B --data "$T/a$(printf '\177')b"
+what="a name with a space that does not break" fails 1 "*: No such file or directory" $B --data "$T/a$(printf '\302\240')b"
 what="a name that is not UTF-8" fails 1 "*: No such file or directory" $B --data "$T/a$(printf '\302')b"
 if as_somebody_else; then
     echo anna >"$open/secret.txt"
