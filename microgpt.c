@@ -18,7 +18,7 @@
 // The names that the algorithm uses from further down. Where one of them
 // returns false, it has noted what went wrong, and the run ends.
 typedef struct Random Random;   // Python's random numbers
-typedef struct Run Run;         // documents, tokenizer, model
+typedef struct Run Run;         // all that a run works with
 static void say(const char *format, ...);   // as printf, to standard output
 static bool check_scores(Run *run, const double *scores);  // all finite?
 static void random_seed(Random *rng, uint64_t seed);
@@ -408,7 +408,6 @@ static double train_step(Model *model, const Documents *docs,
     return *loss;
 }
 
-// All that a run works with.
 struct Run {
     const Config *config;
     Documents docs;
@@ -490,7 +489,7 @@ static bool microgpt(Run *run)
         init_parameters(&run->model, run->rng, run->config);
     }
     if (!encode_documents(run, run->docs.n)) return false;
-    if (!begin_training(run)) return false;    // without a word, if not
+    if (!begin_training(run)) return false;    // before anything is said
     say("num docs: %zu\n", run->docs.n);
     say("vocab size: %zu\n", run->tokenizer.vocab_size);
     say("num params: %zu\n", run->model.num_params);

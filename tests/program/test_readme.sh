@@ -81,6 +81,12 @@ for readme in $READMES; do
     done
 done
 check "README.md has 350 lines at most: $(wc -l <README.md)" [ "$(wc -l <README.md)" -le 350 ]
+# The rooms of the house: part one ends, with its ruler, on a page that a debugger's screen shows whole.
+ruler=$(grep -n '^/\* =====' microgpt.c | cut -d : -f 1)
+check "part one ends within 500 lines: $ruler" [ "$ruler" -le 500 ]
+same "lines of part one over 76 columns" 0 "$(head -n $((ruler - 1)) microgpt.c | grep -c '.\{77\}')"
+check "microgpt.c has 3333 lines at most: $(wc -l <microgpt.c)" [ "$(wc -l <microgpt.c)" -le 3333 ]
+check "autograd.c has 1200 lines at most: $(wc -l <autograd.c)" [ "$(wc -l <autograd.c)" -le 1200 ]
 hundreds() { for file; do sed '/^\/\* =====/,$d' "$file"; done | awk 'END { print int(NR / 100 + 0.5) }'; }
 check "README.md says how long the algorithm and the engine are" grep -qF "1,$(($(hundreds microgpt.c autograd.h autograd.c) - 10))00: \
 the algorithm $(hundreds microgpt.c)00, the engine it is built on $(hundreds autograd.h autograd.c)00;" README.md
