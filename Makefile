@@ -1,114 +1,154 @@
-# microgpt: `make run` trains and samples, `make test` tests. CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR can be given.
+# microgpt: `make run` trains and samples, `make test` tests, `make help` lists the rest.
+# CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR can be given.
 
 CC      ?= cc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# What this machine can do (MARCH= for a program that runs on others too), fused multiply-adds, and no errno from sqrt,
-# so that loops with it become vector loops.
+# Tuned for this machine (MARCH= builds a program that runs on others, too), with fused multiply-adds, without errno
+# from sqrt so that its loops become vector loops, and with lanes: numbers are put off and computed side by side.
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
-CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno
+CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-BUILD    = $(CC) $(WARN) $(CFLAGS) $(LDFLAGS)
+COMPILE  = $(CC) $(WARN) $(CFLAGS)
+SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)
 
-# The program. It is built again if the flags are not those of the last time, which are in a file.
-microgpt: microgpt.c autograd.c autograd.h tests/build/flags
-	$(BUILD) -o $@ microgpt.c autograd.c -lm
+# Objects and what they depend on go to OBJECTS. They are built again when the flags change, which a file there holds.
+OBJECTS ?= .build/make
+OBJ      = $(SOURCES:%.c=$(OBJECTS)/%.o)
+SAY      = $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 
-.PHONY: always
-tests/build/flags: always
-	@mkdir -p tests/build; echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
+microgpt: $(OBJ)
+	$(COMPILE) $(LDFLAGS) -o $@ $(OBJ) -lm
 
-# Train on the shipped names, and print twenty that it makes up.
+$(OBJECTS)/%.o: %.c $(OBJECTS)/flags
+	@mkdir -p $(@D)
+	@$(SAY) "$(CC) -c $<"; $(COMPILE) -MMD -MP -c -o $@ $<
+
+.PHONY: always objects
+objects: $(OBJ)
+$(OBJECTS)/flags: always
+	@mkdir -p $(@D); echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' >$@
+-include $(OBJ:.o=.d)
+
 .PHONY: run
-run: microgpt
+run: microgpt    ## train on the shipped names, print twenty new ones
 	./microgpt
 
-# The model as a page: trains long enough for the heads to specialise, and writes microgpt.html.
 .PHONY: page
-page: microgpt
+page: microgpt    ## train for longer, write the model as microgpt.html
 	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
 	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
-	@echo "microgpt.html is ready: double-click it, or open file://$(CURDIR)/microgpt.html in a browser"
+	@echo "microgpt.html is ready: open it in a browser"
 
-# The build to step through: nothing optimized, nothing inlined, every + and * a line of the tape. The same output.
-DEBUG_CFLAGS = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+# The build to step through: nothing optimized, nothing inlined, every + and * an entry of the tape. The same output.
+DEBUG        = .build/debug
+DEBUG_FLAGS  = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
+DEBUG_OBJ    = $(SOURCES:%.c=$(DEBUG)/%.o) $(patsubst %.c,$(DEBUG)/%.o,$(wildcard support/debugger/*.c))
+DEBUG_BUILD  = $(CC) $(WARN) $(DEBUG_FLAGS)
 
-microgpt-debug: microgpt.c autograd.c autograd.h tests/debugger/views.c tests/debugger/names.h
-	$(CC) $(WARN) $(DEBUG_CFLAGS) $(LDFLAGS) -o $@ microgpt.c autograd.c -lm
+microgpt-debug: $(DEBUG_OBJ)
+	$(DEBUG_BUILD) $(LDFLAGS) -o $@ $(DEBUG_OBJ) -lm
 
-# In gdb, or else lldb, where the loss of the first document begins. ARGS are the program's arguments.
-GDB = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit off' -x .gdbinit
+$(DEBUG)/microgpt.o: $(DEBUG)/names.h
+$(DEBUG)/%.o: %.c $(DEBUG)/flags
+	@mkdir -p $(@D)
+	@$(SAY) "$(CC) -g -c $<"; $(DEBUG_BUILD) $(if $(filter microgpt.c,$<),-I. -include $(DEBUG)/names.h) -MMD -MP -c -o $@ $<
+
+# The debugger's notes: names.h, and one line for each function that makes values.
+$(DEBUG)/names.h: support/debugger/names.h microgpt.c autograd.h
+	@mkdir -p $(@D)
+	@{ cat support/debugger/names.h; sed -n 's/^\(static \)\{0,1\}double \*\([a-z_0-9]*\)(Tape \*.*/\2/p' \
+	  microgpt.c autograd.h | grep -v '^ag_vector$$\|^ag_scalar$$' | \
+	  sed 's/.*/#define &(first, ...) CHOOSE(first, CALLED, )(NOTED, &, first, __VA_ARGS__)/'; } >$@
+
+$(DEBUG)/flags: always
+	@mkdir -p $(@D); echo '$(DEBUG_BUILD) $(LDFLAGS)' | cmp -s - $@ || echo '$(DEBUG_BUILD) $(LDFLAGS)' >$@
+-include $(DEBUG_OBJ:.o=.d)
+
+DEBUGGER ?= $(shell command -v gdb >/dev/null && echo gdb || echo lldb)
+GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit off' -x .gdbinit
+LLDB = lldb --no-lldbinit -o 'command source -s true .lldbinit'
 
 .PHONY: debug
-debug: microgpt-debug
-	@if command -v gdb >/dev/null; then $(GDB) -ex begin --args ./microgpt-debug $(ARGS); \
-	elif command -v lldb >/dev/null; then \
-	  lldb --local-lldbinit -o "breakpoint set -o true -n document_loss -c !model->tape.counting" -o run -o views \
-	    -- ./microgpt-debug $(ARGS); \
-	else echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; fi
+debug: microgpt-debug    ## step through it, in gdb or (DEBUGGER=lldb) lldb; ARGS are the program's
+	@case '$(DEBUGGER)' in \
+	*gdb) $(GDB) -ex begin --args ./microgpt-debug $(ARGS) ;; \
+	*) command -v lldb >/dev/null || { echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; }; \
+	  $(LLDB) -o begin -- ./microgpt-debug $(ARGS) ;; \
+	esac
 
-# A walk through one training step and one sampled name, in gdb. Without a keyboard and a screen, all of it at once.
+# In gdb, if there is one, and a keyboard and a screen; else without any debugger, the same stops.
 .PHONY: tour
-tour: microgpt-debug
-	@command -v gdb >/dev/null || { echo "make tour: gdb is not installed" >&2; exit 1; }
-	@if [ -t 0 ] && [ -t 1 ]; then how=go; else how=whole batch=-batch; exec </dev/null; fi; \
-	$(GDB) $$batch -x tests/debugger/tour.gdb -ex $$how --args ./microgpt-debug --quiet --samples 1
+tour: microgpt-debug    ## a guided walk: one training step and one sampled name
+	@if [ -t 0 ] && [ -t 1 ] && [ '$(DEBUGGER)' = gdb ]; then \
+	  $(GDB) -x support/debugger/tour.gdb -ex walk --args ./microgpt-debug --quiet --samples 1; \
+	else MICROGPT_TOUR=1 TERM=dumb ./microgpt-debug --quiet --samples 1; fi
 
-# An exercise of tests/debugger/README.md: a copy with one derivative broken, in the debugger. BREAK=N breaks the N-th.
 .PHONY: broken
-broken:
-	@sh tests/debugger/break $(BREAK)
-	@$(MAKE) -s -C tests/build/broken debug
+broken:    ## an exercise: a copy with one derivative broken (BREAK=N: the N-th), to be found
+	@sh support/debugger/break $(BREAK)
+	@$(MAKE) -s -C .build/broken debug
 
-# Does it still do what it promises? Less than a minute; ALL=1 tries everything, TESTS=PART the tests with PART in
-# their name. tests/README.md has more.
+# The picture of the guide: a weight of a head, from its logits down to the parameters.
+.PHONY: graph
+graph: microgpt-debug    ## draw .github/graph.svg, the picture in the debugger's guide
+	@MICROGPT_GRAPH=.github/graph.dot ./microgpt-debug --quiet --samples 0 >/dev/null
+	@dot -Tsvg .github/graph.dot >.github/graph.svg && rm .github/graph.dot
+
 .PHONY: test
-test: microgpt
+test: microgpt    ## does it keep its promises? ALL=1 tries everything, TESTS=PART some
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
 # How fast is it? A table; and beside PyTorch, where there is one.
 .PHONY: bench
-bench: microgpt
-	@mkdir -p tests/build
-	@$(BUILD) -Wno-unused-function -o tests/build/bench tests/bench/bench.c -lm
-	@tests/build/bench data/names.txt ./microgpt
+bench: microgpt    ## how fast is it? Beside PyTorch, too, where there is one
+	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
+	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/*.o .build/bench/support/*.o -lm
+	@.build/bench/bench data/names.txt ./microgpt
 	@for python in python3 /usr/bin/python3; do \
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \
 	done; echo "Beside PyTorch: skipped, no Python here has torch."
 
+.PHONY: sweep
+sweep: microgpt    ## how many heads are best? Trains with 1 to 16, compares on held-out names
+	sh tests/bench/sweep
+
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
-fuzz:
+fuzz:    ## search for input that breaks a promise, for FUZZ_SECONDS each
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
-# The checks that take longer than a test: the same bytes from every compiler and processor at hand; what checkers find
-# without running it; how much the tests reach, and why not the rest; a million steps in flat memory.
 .PHONY: portability analyze coverage soak
-portability soak: microgpt
+portability: microgpt    ## the same bytes from every compiler and processor at hand
+analyze:    ## what checkers find without running it
+coverage:    ## how much the tests reach, and why not the rest
+soak: microgpt    ## a million steps in flat memory
 portability analyze coverage soak:
 	@sh tests/checks/$@
 
-# The manual page: the prose is in data/microgpt.1, the options of each command are those of its help.
+# The manual page: the prose is in data/microgpt.1, the options of each command come from its help.
 microgpt.1: microgpt data/microgpt.1 data/manual.awk
 	{ ./microgpt --version; for command in $$(./microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do \
-	./microgpt $$command --help; done; } | awk -f data/manual.awk - prose=1 data/microgpt.1 >$@.part && mv $@.part $@
+	./microgpt $$command --help; done; } >$@.help && \
+	awk -f data/manual.awk $@.help prose=1 data/microgpt.1 >$@.part && mv $@.part $@; rm -f $@.help
 
-# The program, its names, its page, its licence and its manual page, under PREFIX. The program is built for its place:
-# it knows where its names are. Folders that were not there before are listed, so that uninstall can take them away again.
+# The program as it was built, its names, its page, its license and its manual page, under PREFIX. Folders that were not
+# there before are listed, so that uninstall can take them away again.
 SHARE = $(PREFIX)/share/microgpt
 
 .PHONY: install uninstall
-install: microgpt.1
-	@folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
+install: microgpt microgpt.1    ## under PREFIX, /usr/local by default
+	@umask 022; folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
 	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
 	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
-	$(BUILD) -DDATADIR='"$(SHARE)"' -o "$(DESTDIR)$(PREFIX)/bin/microgpt" microgpt.c autograd.c -lm
+	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt" && chmod 755 "$(DESTDIR)$(PREFIX)/bin/microgpt"
 	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
+	chmod 644 "$(DESTDIR)$(SHARE)"/* "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
-uninstall:
+uninstall:    ## what install put there
 	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
 	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
@@ -123,12 +163,14 @@ data/makemore.txt:
 	sum=$$($(SHA256) $@.part) && if [ "$${sum%% *}" = $(MAKEMORE_SHA) ]; then mv $@.part $@; \
 	else echo "$(MAKEMORE_URL): not the file expected: sha256 $${sum%% *}" >&2; exit 1; fi
 
-# How many heads are best: trains with 1 to 16 of them and compares on names held out.
-.PHONY: sweep
-sweep: microgpt
-	sh tests/bench/sweep
-
-# What make made.
 .PHONY: clean
-clean:
-	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv tests/build
+clean:    ## remove what make made
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv .build tests/build
+
+.PHONY: help
+help:    ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+.PHONY: all check
+all: microgpt
+check: test

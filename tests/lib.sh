@@ -1,10 +1,12 @@
 # Helpers for the tests in sh. A test begins with `. tests/lib.sh` and ends with `finish`. It is started in the
 # project's folder, by tests/run or by hand. $T is a folder of its own, empty at the start.
 
-: "${BUILD:=tests/build}" "${CC:=cc}" "${CFLAGS=-O2}" "${LDFLAGS=}" "${MICROGPT_WRAPPER=}" "${ALL=}" "${ENGINE:=autograd.c}"
+: "${BUILD:=tests/build}" "${CC:=cc}" "${CFLAGS=-O2}" "${LDFLAGS=}" "${MICROGPT_WRAPPER=}" "${ALL=}"
 : "${WARN=-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion}"
 SANITIZE=
 [ -z "$ALL" ] || SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'     # these builds take their time
+. tests/link.sh
+SOURCES='microgpt.c autograd.c support/*.c'
 export LC_ALL=C
 ROOT=$(pwd)
 T=$ROOT/$BUILD/$(basename "$0" .sh).d

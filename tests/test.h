@@ -12,15 +12,13 @@
 
 static int n_failed;
 
-static inline int finish(void)
-{
-    return n_failed ? 1 : 0;
-}
+static inline int finish(void) { return n_failed ? 1 : 0; }
 
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline void check(bool ok, const char *format, ...)      // the text: what, and if not ok what was seen
+static inline void
+check(bool ok, const char *format, ...)  // the text: what, and if not ok what was seen
 {
     va_list args;
     va_start(args, format);
@@ -59,18 +57,21 @@ static inline double distance(double a, double b)
 }
 
 // n numbers within a tolerance. If one is not, the first of these is shown.
-static inline bool all_near(const double *expected, const double *seen, size_t n, double tolerance, char *text, size_t room)
+static inline bool all_near(const double *expected, const double *seen, size_t n, double tolerance,
+                            char *text, size_t room)
 {
     for (size_t i = 0; i < n; i++) {
         if (!(distance(expected[i], seen[i]) <= tolerance)) {
-            snprintf(text, room, "[%zu of %zu]: expected %.17g, saw %.17g", i, n, expected[i], seen[i]);
+            snprintf(text, room, "[%zu of %zu]: expected %.17g, saw %.17g", i, n, expected[i],
+                     seen[i]);
             return false;
         }
     }
     return true;
 }
 
-static inline void check_all_near(const char *what, const double *expected, const double *seen, size_t n, double tolerance)
+static inline void check_all_near(const char *what, const double *expected, const double *seen,
+                                  size_t n, double tolerance)
 {
     char text[128] = "";
     bool ok = all_near(expected, seen, n, tolerance, text, sizeof text);
@@ -83,12 +84,13 @@ static inline void check_near(const char *what, double expected, double seen, do
 }
 
 // n numbers, to the last bit.
-static inline void check_same_bits(const char *what, const double *expected, const double *seen, size_t n)
+static inline void check_same_bits(const char *what, const double *expected, const double *seen,
+                                   size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (memcmp(&expected[i], &seen[i], sizeof(double)) != 0) {
-            check(false, "%s[%zu of %zu]: expected %.17g (%a), saw %.17g (%a)", what, i, n, expected[i], expected[i],
-                  seen[i], seen[i]);
+            check(false, "%s[%zu of %zu]: expected %.17g (%a), saw %.17g (%a)", what, i, n,
+                  expected[i], expected[i], seen[i], seen[i]);
             return;
         }
     }

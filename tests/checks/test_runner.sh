@@ -5,11 +5,13 @@
 # A project of a few tests that pass, fail, skip, crash and say nothing.
 S=$T/project
 mkdir -p "$S/tests/some" "$S/tests/others"
-cp tests/run tests/lib.sh "$S/tests/"
+cp tests/run tests/lib.sh tests/link.sh "$S/tests/"
+mkdir "$S/support"
 cp Makefile "$S/"
 mkdir "$S/data"
 cp data/microgpt.1 data/manual.awk "$S/data/"
-echo 'int engine(void) { return 3; }' >"$S/autograd.c"
+echo 'int engine(void); int engine(void) { return 3; }' >"$S/autograd.c"
+echo 'int other(void); int other(void) { return 4; }' >"$S/support/other.c"
 echo 'int main(void) { return 0; }' >"$S/microgpt.c"
 : >"$S/autograd.h"
 test_file() { cat >"$S/tests/$1"; }
@@ -70,7 +72,7 @@ END
 # typed ARGUMENT...: make test in that project, as somebody types it; what it says in $T/said, its status in $status.
 typed()
 {
-    (unset TESTS ALL JOBS VERBOSE MICROGPT_WRAPPER ENGINE; cd "$S" && make test CC="$CC" CFLAGS=-O0 LDFLAGS= "$@") \
+    (unset TESTS ALL JOBS VERBOSE MICROGPT_WRAPPER; cd "$S" && make test CC="$CC" CFLAGS=-O0 LDFLAGS= "$@") \
         >"$T/said" 2>&1 </dev/null
     status=$?
     last=$(grep -E '^[0-9]+ passed' "$T/said" | tail -n 1)

@@ -4,8 +4,10 @@
 // takes long
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=2 only with ALL=1
-#define MICROGPT_NO_MAIN
+#define main microgpt_main
 #include "../../microgpt.c"
+#undef main
+#include "../../support/fast.h"
 #include "../test.h"
 
 #include <sys/wait.h>
@@ -103,10 +105,10 @@ static void test_copy(void)
             row[i] = 70 + i, weigh[i] = i + 1;
         }
         a[0] = 1.5, a[1] = -2, a[2] = 4;
-        size_t n_values = t.n_values, n_lines = t.n_lines;
+        size_t n_values = t.n_values, n_entries = t.n_entries;
         double *out = ag_copy(&t, row + 1, a, 3);
         check(out == row + 1 && t.n_values == n_values, "copy: into the place that is given, and no other value");
-        check_size("copy: lines", atomic ? 3 : 1, t.n_lines - n_lines);
+        check_size("copy: lines", atomic ? 3 : 1, t.n_entries - n_entries);
         ag_copy(&t, row + 5, a + 1, 1);
         check_all_near("copy: values", (double[]){70, 1.5, -2, 4, 74, -2, 76}, row, 7, 0);
         backward(&t, dot_of(&t, row, weigh, 7));
@@ -168,7 +170,7 @@ static void test_learning(void)
     double m[3] = {0}, v[3] = {0}, loss = 0, first = 0;
     Model model = {.num_params = 3, .m = m, .v = v};
     Tape *mine = &model.tape;
-    check(tape_init(mine, 200, 100, 0), "a small tape");
+    check(tape_init(mine, 200), "a small tape");
     double *w = model.params = ag_vector(mine, 3);
     w[0] = w[1] = w[2] = 0;
     tape_mark(mine);
@@ -211,8 +213,8 @@ static void test_tape(void)
     check_all_near("from the middle: gradient", (double[]){0, 20 * 90, 40 * 30}, grad(&t, a), 3, 0);
     check_near("from the middle: what comes later", 0, *grad(&t, zero), 0);
     backward(&t, c + 1);
-    check_all_near("from one of several neighbours in the middle", (double[]){0, 20, 0}, grad(&t, a), 3, 0);
-    check_near("from one of several neighbours: what comes later", 0, *grad(&t, zero), 0);
+    check_all_near("from one of several neighbors in the middle", (double[]){0, 20, 0}, grad(&t, a), 3, 0);
+    check_near("from one of several neighbors: what comes later", 0, *grad(&t, zero), 0);
     backward(&t, a + 2);
     check_all_near("from a leaf: itself", (double[]){0, 0, 1}, grad(&t, a), 3, 0);
     check_all_near("from a leaf: nothing else", (double[]){0, 0, 0}, grad(&t, b), 3, 0);
@@ -232,7 +234,7 @@ static void test_tape(void)
 
     // A second backward begins anew; values before the mark add up.
     Tape mine;
-    check(tape_init(&mine, 100, 100, 0), "a small tape for the mark");
+    check(tape_init(&mine, 100), "a small tape for the mark");
     double *p = ag_scalar(&mine, 3);
     *grad(&mine, p) = 0;
     tape_mark(&mine);
@@ -241,23 +243,23 @@ static void test_tape(void)
     backward(&mine, r);
     check_near("twice backward: before the mark, added", 12, *grad(&mine, p), 0);
     check_near("twice backward: after it, anew", 1, *grad(&mine, r), 0);
-    size_t n_values = mine.n_values, n_lines = mine.n_lines;
+    size_t n_values = mine.n_values, n_entries = mine.n_entries;
     tape_drop(&mine);
     check_near("dropped: what stood before the mark stays", 3, *p, 0);
     check_near("dropped: its gradient too", 12, *grad(&mine, p), 0);
     double *again = ag_mul(&mine, p, p, 1);
-    check(again == r && mine.n_values == n_values && mine.n_lines == n_lines, "dropped: the room is used again");
+    check(again == r && mine.n_values == n_values && mine.n_entries == n_entries, "dropped: the room is used again");
     bool fits = true;
     for (int i = 0; i < 100000; i++) {
         tape_drop(&mine);
         double *s = ag_exp(&mine, ag_mul_const(&mine, p, 0.5, 1), 1);
-        fits = fits && mine.n_lines == 2 && s < mine.data + 100;
+        fits = fits && mine.n_entries == 2 && s < mine.data + 100;
     }
     check(fits, "a hundred thousand passes fit where one does");
 
     // A matrix that was used before the mark.
     tape_free(&mine);
-    check(tape_init(&mine, 100, 100, 0), "a small tape with a matrix");
+    check(tape_init(&mine, 100), "a small tape with a matrix");
     Matrix old = {.rows = 1, .cols = 2, .data = ag_vector(&mine, 2)};
     double *u = ag_vector(&mine, 2);
     old.data[0] = 2, old.data[1] = 3, u[0] = 5, u[1] = 7;
@@ -290,9 +292,9 @@ static void test_tape(void)
     }
     check(named, "every operation has a name of its own, and both ways");
 
-    check(!tape_init(&mine, SIZE_MAX / 2, 10, 0), "a tape that no memory holds: values");
-    check(!tape_init(&mine, 10, SIZE_MAX / 2, 0), "a tape that no memory holds: lines");
-    check(!tape_init(&mine, 10, 10, 11), "a tape of more lanes than lines");
+    check(!tape_init(&mine, SIZE_MAX / 2), "a tape that no memory holds: values");
+    check(!tape_init(&mine, 10), "a tape that no memory holds: lines");
+    check(!tape_init(&mine, 10), "a tape of more lanes than lines");
     tape_free(&mine);
     check(mine.data == NULL && mine.lines == NULL, "a tape is freed twice without harm");
 }
@@ -301,7 +303,7 @@ static void test_ten_million(void)
 {
     const size_t n = 10000000;
     Tape big;
-    if (!tape_init(&big, n + 100, n + 100, 0)) {
+    if (!tape_init(&big, n + 100)) {
         printf("skip - ten million nodes: not enough memory\n");
         return;
     }
@@ -310,7 +312,7 @@ static void test_ten_million(void)
         sum = ag_add(&big, sum, a, 1);
     }
     backward(&big, sum);
-    check_size("ten million nodes: lines", n, big.n_lines);
+    check_size("ten million nodes: lines", n, big.n_entries);
     check_near("ten million nodes: value", 0.5 * (double)n + 0.5, *sum, 0);
     check_near("ten million nodes: gradient", (double)n + 1, *grad(&big, a), 0);
     tape_free(&big);
@@ -521,14 +523,14 @@ static const char *const ways[N_WAYS] = {"fused", "atom by atom", "with plain lo
 // All lines once more, with the functions that define each, whatever the fast ones have left.
 static void plain_forward(void)
 {
-    for (size_t i = t.first_line; i < t.n_lines; i++) {
-        Line *l = &t.lines[i];
-        size_t n = l->op == OP_SUM || l->op == OP_DOT ? 1 : l->op == OP_WEIGHTED_SUM ? l->length : l->n;
+    for (size_t i = t.kept_entries; i < t.n_entries; i++) {
+        Entry *e = &t.entries[i];
+        size_t n = e->op == OP_SUM || e->op == OP_DOT ? 1 : e->op == OP_WEIGHTED_SUM ? e->length : e->n;
         for (size_t k = 0; k < n; k++) {
-            l->out[k] = NAN;
+            e->out[k] = NAN;
         }
-        l->c = l->op == OP_RMSNORM ? 1e-5 : l->c;                 // which the line has exchanged for the scale
-        operations[l->op].forward(l);
+        e->c = e->op == OP_RMSNORM ? 1e-5 : e->c;                 // which the line has exchanged for the scale
+        operations[e->op].forward(e);
     }
 }
 
@@ -538,8 +540,8 @@ static void plain_backward(double *result)
         grad(&t, t.data)[i] = 0;
     }
     *grad(&t, result) = 1;
-    for (size_t i = t.n_lines; i-- > t.first_line;) {
-        operations[t.lines[i].op].backward(&t, &t.lines[i]);
+    for (size_t i = t.n_entries; i-- > t.kept_entries;) {
+        operations[t.entries[i].op].backward(&t, &t.entries[i]);
     }
 }
 
@@ -745,14 +747,14 @@ static void all_operations(Tape *tape, double *p, size_t n)
 }
 
 // A tape with room for so much: is it enough? A process of its own finds out, because it may abort.
-static bool has_room(size_t n_values, size_t n_lines, size_t n_lanes, bool atomic, size_t n)
+static bool has_room(size_t n_values, size_t n_entries, size_t n_lanes, bool atomic, size_t n)
 {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         Tape tape;
         freopen("/dev/null", "w", stderr);
-        if (!tape_init(&tape, n_values, n_lines, n_lanes)) {
+        if (!tape_init(&tape, n_values)) {
             _exit(2);
         }
         tape.fused = !atomic;
@@ -762,7 +764,7 @@ static bool has_room(size_t n_values, size_t n_lines, size_t n_lanes, bool atomi
         }
         tape_mark(&tape);
         all_operations(&tape, p, n);
-        _exit(tape.n_values == n_values && tape.n_lines == n_lines ? 0 : 3);
+        _exit(tape.n_values == n_values && tape.n_entries == n_entries ? 0 : 3);
     }
     int status = -1;
     bool ended = child > 0 && waitpid(child, &status, 0) == child;
@@ -781,7 +783,7 @@ static void test_counting(void)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             size_t n = sizes[i];
             Tape counter;
-            if (!tape_init(&counter, 0, 0, 0)) {
+            if (!tape_init(&counter, 0)) {
                 check(false, "a tape that counts: expected memory for it, saw none");
                 return;
             }
@@ -789,23 +791,23 @@ static void test_counting(void)
             double *p = ag_vector(&counter, n * n + n);
             tape_mark(&counter);
             all_operations(&counter, p, n);
-            size_t n_values = counter.n_values, n_lines = counter.n_lines, n_lanes = counter.n_lanes;
+            size_t n_values = counter.n_values, n_entries = counter.n_entries, n_lanes = counter.n_lanes;
             untouched = untouched && counter.counting && ag_max(&counter, p, n) == 0;
             for (size_t k = 1; k < 2 * counter.max_values; k++) {            // all but the place of its single values
                 untouched = untouched && counter.data[k] == 0;
             }
             tape_free(&counter);
-            enough = enough && has_room(n_values, n_lines, n_lanes, atomic, n);
-            nothing_less = nothing_less && !has_room(n_values, n_lines - 1, n_lanes, atomic, n) &&
-                           !has_room(n_values - 4, n_lines, n_lanes, atomic, n) &&
-                           (atomic || n_lanes == 0 || !has_room(n_values, n_lines, n_lanes - 1, atomic, n));
+            enough = enough && has_room(n_values, n_entries, n_lanes, atomic, n);
+            nothing_less = nothing_less && !has_room(n_values, n_entries - 1, n_lanes, atomic, n) &&
+                           !has_room(n_values - 4, n_entries, n_lanes, atomic, n) &&
+                           (atomic || n_lanes == 0 || !has_room(n_values, n_entries, n_lanes - 1, atomic, n));
         }
         check(enough, "%s: a tape with room for what was counted has room", atomic ? "atomic" : "fused");
         check(nothing_less, "%s: with a little less it has none", atomic ? "atomic" : "fused");
         check(untouched, "%s: counting computes nothing", atomic ? "atomic" : "fused");
     }
     Tape counter;
-    check(tape_init(&counter, 0, 0, 0), "a tape that counts");
+    check(tape_init(&counter, 0), "a tape that counts");
     for (int i = 0; i < 5; i++) {
         ag_vector(&counter, SIZE_MAX / 4);
     }
@@ -824,7 +826,7 @@ static void test_passes(void)
     double *p[2];
     bool ok = true;
     for (int way = 0; way < 2; way++) {
-        ok = tape_init(&both[way], 20000, 20000, 100) && ok;
+        ok = tape_init(&both[way], 20000) && ok;
         both[way].fused = !way;
         p[way] = ag_vector(&both[way], 25 + 5);
         w[way] = (Matrix){.rows = 5, .cols = 5, .data = p[way]};
@@ -856,13 +858,13 @@ static void test_passes(void)
 
 // Lanes, read side by side, against the same lines in plain order: the result, and the gradients. In most cases the
 // lanes are not quite alike, so that there is nothing to be gained and everything to be got wrong.
-enum Lanes {
+enum LaneCase {
     ALIKE, MANY, ONE, LONGER_FIRST, LONGER_LAST, SHORTER_LAST, OTHER_OP, OTHER_MATRIX, NOT_ENDED, BATCH, RAGGED_BATCH,
     BETWEEN, RESULT_BETWEEN, RESULT_WITHIN, RESULT_WITHIN_LAST, LATER, N_CASES
 };
 
 // One group of n lanes, and the sum of what they make. *within is what the lane before the last has made.
-static double *lanes(Tape *tape, enum Lanes which, size_t n, Matrix *w, double *x, bool marked, double **within)
+static double *lanes(Tape *tape, enum LaneCase which, size_t n, Matrix *w, double *x, bool marked, double **within)
 {
     double *place = ag_vector(tape, 6), *keys = ag_vector(tape, n * 6), *terms = ag_vector(tape, n);
     for (size_t s = 0; s < n; s++) {
@@ -905,13 +907,13 @@ static double *lanes(Tape *tape, enum Lanes which, size_t n, Matrix *w, double *
 }
 
 // A single group, or a batch of three of them, each followed by a sum.
-static double *groups_of_lanes(Tape *tape, enum Lanes which, Matrix *w, double *x, bool marked)
+static double *groups_of_lanes(Tape *tape, enum LaneCase which, Matrix *w, double *x, bool marked)
 {
     double *within = NULL, *first = NULL, *sum = ag_scalar(tape, 0);
     bool batch = which == BATCH || which == RAGGED_BATCH || which == RESULT_BETWEEN;
     for (size_t i = 0; i < (batch ? 3 : 1); i++) {
         size_t n = which == ONE ? 1 : which == MANY ? 40 : batch ? 3 + 2 * i : 7;
-        enum Lanes kind = which == RAGGED_BATCH && i == 1 ? LONGER_LAST : which;
+        enum LaneCase kind = which == RAGGED_BATCH && i == 1 ? LONGER_LAST : which;
         sum = ag_add(tape, sum, lanes(tape, kind, n, w, x, marked, &within), 1);
         first = i == 0 ? sum : first;
     }
@@ -931,7 +933,7 @@ static void test_lanes(void)
     double *p[2];
     bool ok = true;
     for (int way = 0; way < 2; way++) {
-        ok = tape_init(&both[way], 20000, 20000, 100) && ok;
+        ok = tape_init(&both[way], 20000) && ok;
         p[way] = ag_vector(&both[way], PARAMETERS);
         tape_mark(&both[way]);
     }
@@ -941,7 +943,7 @@ static void test_lanes(void)
     for (int pass = 0; ok && pass < 2 * N_CASES; pass++) {
         char text[128] = "";
         double *result[2];
-        enum Lanes which = (enum Lanes)(pass % N_CASES);
+        enum LaneCase which = (enum LaneCase)(pass % N_CASES);
         for (int way = 0; way < 2; way++) {
             Matrix w[2] = {{.rows = 6, .cols = 6, .data = p[way]}, {.rows = 6, .cols = 6, .data = p[way] + 36}};
             tape_drop(&both[way]);
@@ -1000,7 +1002,7 @@ static void test_max_in_lanes(void)
     double *x[2], *sum[2];
     bool ok = true;
     for (int way = 0; way < 2; way++) {
-        ok = tape_init(&both[way], 1000, 1000, LANES) && ok;
+        ok = tape_init(&both[way], 1000) && ok;
     }
     for (int way = 0; ok && way < 2; way++) {
         Tape *tape = &both[way];
@@ -1034,7 +1036,7 @@ static void test_max_in_lanes(void)
 static void test_lanes_after_a_mark(void)
 {
     Tape tape;
-    if (!tape_init(&tape, 100, 100, 4)) {
+    if (!tape_init(&tape, 100)) {
         check(false, "expected memory for a tape, saw none");
         return;
     }
@@ -1073,7 +1075,7 @@ static void test_lanes_of_products(void)
                 double expected[MOST * MOST + MOST + 1] = {0};
                 for (int way = 0; ok && way < 2; way++) {
                     Tape tape;
-                    if (!tape_init(&tape, 2000, 100, 5)) {
+                    if (!tape_init(&tape, 2000)) {
                         check(false, "expected memory for a tape, saw none");
                         return;
                     }
@@ -1249,7 +1251,7 @@ static void test_adam(void)
 
 int main(void)
 {
-    if (!tape_init(&t, 400000, 400000, 1000)) {
+    if (!tape_init(&t, 400000)) {
         check(false, "expected memory for a tape, saw none");
         return finish();
     }

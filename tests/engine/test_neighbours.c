@@ -1,9 +1,11 @@
-/* What lies beside a slice stays out of it: every operation on n values whose neighbours are not a number, or infinite,
- * gives finite results and finite gradients, and leaves the gradients of the neighbours alone.
+/* What lies beside a slice stays out of it: every operation on n values whose neighbors are not a
+ * number, or infinite, gives finite results and finite gradients, and leaves the gradients of the
+ * neighbors alone.
  */
 // also built with -DAUTOGRAD_PLAIN
-#define MICROGPT_NO_MAIN
+#define main microgpt_main
 #include "../../microgpt.c"
+#undef main
 #include "../test.h"
 
 enum { ROOM = 64, AT = 8 };
@@ -31,10 +33,11 @@ static bool clean(const Tape *t, double *x, size_t n)
     return true;
 }
 
-// Operation k on slices of n: its results, of which there are *results. b may go unused.
-static double *operate(Tape *t, int k, double *a, double *b, Matrix *w, size_t n, size_t *results)
+// Operation k on slices of n: its results, *results of them. b may go unused. NULL: an operation
+// that this test does not know.
+static double *operate(Tape *t, Op k, double *a, double *b, Matrix *w, size_t n, size_t *results)
 {
-    *results = n;
+    *results = k == OP_LINEAR ? w->rows : k == OP_SUM || k == OP_DOT || k == OP_ROW_DOTS ? 1 : n;
     switch (k) {
     case OP_ADD: return ag_add(t, a, b, n);
     case OP_MUL: return ag_mul(t, a, b, n);
@@ -46,58 +49,56 @@ static double *operate(Tape *t, int k, double *a, double *b, Matrix *w, size_t n
     case OP_MUL_CONST: return ag_mul_const(t, a, 0.5, n);
     case OP_COPY: return ag_copy(t, slice(t, 0, 7) + 3, a, n);
     case OP_MUL_SCALAR: return ag_mul_scalar(t, a, b, n);
-    case OP_SOFTMAX: return softmax(t, a, n);
-    case OP_RMSNORM: return rmsnorm(t, a, n);
-    case OP_WEIGHTED_SUM: return ag_weighted_sum(t, b, a, 1, n, n);
-    case OP_LINEAR:
-        *results = w->rows;
-        return linear(t, a, w);
-    default: break;
-    }
-    *results = 1;
-    switch (k) {
     case OP_SUM: return ag_sum(t, a, n);
     case OP_DOT: return ag_dot(t, ag_vector(t, 1), a, b, n);
     case OP_ROW_DOTS: return ag_row_dots(t, a, b, 1, n, n, 0.5);
+    case OP_WEIGHTED_SUM: return ag_weighted_sum(t, b, a, 1, n, n);
+    case OP_LINEAR: return linear(t, a, w);
+    case OP_SOFTMAX: return softmax(t, a, n);
+    case OP_RMSNORM: return rmsnorm(t, a, n);
     default: return NULL;
     }
 }
 
-static void test_operation(int k, double beside, bool atomic)
+static void test_operation(Op k, double beside, bool atomic)
 {
+    const char *name = operations[k].name, *how = atomic ? " atom by atom" : "";
     for (size_t n = 1; n <= 19; n++) {
         Tape t;
-        if (!tape_init(&t, 1 << 15, 1 << 13, 0)) {
+        if (!tape_init(&t, 1 << 12)) {
             check(false, "memory for the tape: expected some, saw none");
             return;
         }
         Matrix w = {.name = "w", .rows = 5, .cols = n};
         w.data = ag_vector(&t, w.rows * w.cols);
-        for (size_t i = 0; i < w.rows * w.cols; i++) {
-            w.data[i] = any_number();
-        }
+        for (size_t i = 0; i < w.rows * w.cols; i++) w.data[i] = any_number();
         tape_mark(&t);
         t.fused = !atomic;
         double *a = slice(&t, n, beside), *b = slice(&t, n, beside);
         size_t results = 0;
         double *out = operate(&t, k, a, b, &w, n, &results);
-        bool finite = all_finite(out, results);
+        if (!out) {
+            tape_free(&t);
+            printf("skip - %s: this test has no case for it yet\n", name ? name : "an operation");
+            return;
+        }
+        bool values = all_finite(out, results);
         backward(&t, results > 1 ? ag_sum(&t, out, results) : out);
-        bool gradients = clean(&t, a, n) && clean(&t, b, n) && all_finite(grad(&t, w.data), w.rows * w.cols);
+        bool gradients = clean(&t, a, n) && clean(&t, b, n);
+        gradients = gradients && all_finite(grad(&t, w.data), w.rows * w.cols);
         tape_free(&t);
-        if (!finite || !gradients) {
-            check(false, "%s of %zu%s, with %g beside it: expected finite %s, saw others", operations[k].name, n,
-                  atomic ? " atom by atom" : "", beside, finite ? "gradients" : "results");
+        if (!values || !gradients) {
+            check(false, "%s of %zu%s, with %g beside it: expected finite %s, saw others", name, n,
+                  how, beside, values ? "gradients" : "results");
             return;
         }
     }
-    check(true, "%s of 1 to 19 values%s keeps out %g that lies beside them", operations[k].name,
-          atomic ? " atom by atom" : "", beside);
+    check(true, "%s of 1 to 19 values%s keeps out %g that lies beside them", name, how, beside);
 }
 
 int main(void)
 {
-    for (int k = 0; k < N_OPS; k++) {
+    for (Op k = 0; k < N_OPS; k++) {
         test_operation(k, NAN, false);
         test_operation(k, INFINITY, false);
         test_operation(k, NAN, true);

@@ -1,5 +1,6 @@
-/* Many lanes at once: products with a matrix, dots with rows and sums of rows, of all shapes, against plain loops.
- * Beside everything that is used lies what is not a number, and no gradient may get there.
+/* Many lanes at once: products with a matrix, dots with rows and sums of rows, of all shapes,
+ * against plain loops. Beside everything that is used lies what is not a number, and no gradient
+ * may get there.
  */
 // also built with -DAUTOGRAD_PLAIN
 // also built with -DAUTOGRAD_TILE=2
@@ -8,11 +9,12 @@
 #include "../../autograd.h"
 #include "../test.h"
 
-enum { MAX = 130 };      // lanes
+enum { MAX = 130 };  // lanes
 
 static Tape t;
 
-// n numbers, with others beside them that are not numbers; `gap` of these, not to be the same distance each time.
+// n numbers, with others beside them that are not numbers; `gap` of these, not to be the same
+// distance each time.
 static double *numbers(size_t n, size_t gap)
 {
     double *all = ag_vector(&t, n + 2 * gap + 8);
@@ -32,9 +34,17 @@ static double *copy(const double *a, size_t n)
     return b;
 }
 
-// A case: what is done, to how many lanes, with how many rows of what length; rows that lie `stride` from one another.
+// A case: what is done, to how many lanes, with how many rows of what length; rows that lie
+// `stride` from one another.
 typedef enum { LINEAR, DOTS, SUMS, N_KINDS } Kind;
-typedef enum { ALL, CAUSAL, GROWING, SHRINKING, DOCUMENTS, N_VIEWS } View;   // of the rows, how many a lane sees
+typedef enum {
+    ALL,
+    CAUSAL,
+    GROWING,
+    SHRINKING,
+    DOCUMENTS,
+    N_VIEWS
+} View;  // of the rows, how many a lane sees
 
 static const char *const kinds[N_KINDS] = {"linear", "dots", "weighted sum"};
 static const char *const views[N_VIEWS] = {"all rows", "one row more each", "more and more rows",
@@ -70,9 +80,10 @@ static const double *differs(const double *a, const double *b, size_t n)
 // Only what was given may have a gradient.
 static bool nothing_beside(void)
 {
-    for (double *x = t.data + t.first_value; x < t.data + t.n_values; x++) {
-        if (isnan(*x) && *grad(&t, x) != 0) {
-            return false;
+    for (size_t k = 0; k <= t.this_chunk; k++) {
+        size_t n = k == t.this_chunk ? t.n_values : t.chunk;
+        for (double *x = t.chunks[k]; x < t.chunks[k] + n; x++) {
+            if (isnan(*x) && *grad(&t, x) != 0) return false;
         }
     }
     return true;
@@ -96,11 +107,12 @@ static const char *wrong(const Case *c)
         weights[s] = numbers(n_out, s % 3);
         others[s] = numbers(n_in, s % 5);
         tape_lane(&t);
-        out[s] = c->kind == DOTS ? ag_row_dots(&t, in, rows[d], seen, c->stride, c->cols, 0.7)
-               : c->kind == SUMS ? ag_weighted_sum(&t, in, rows[d], seen, c->stride, c->cols)
-               : ag_linear(&t, ag_vector(&t, n_out), in, &w);
+        out[s] = c->kind == DOTS   ? ag_row_dots(&t, in, rows[d], seen, c->stride, c->cols, 0.7)
+                 : c->kind == SUMS ? ag_weighted_sum(&t, in, rows[d], seen, c->stride, c->cols)
+                                   : ag_linear(&t, ag_vector(&t, n_out), in, &w);
         ag_dot(&t, losses + 2 * s, out[s], weights[s], n_out);
-        ag_dot(&t, losses + 2 * s + 1, in, others[s], n_in);       // a second use: its gradients are there first
+        ag_dot(&t, losses + 2 * s + 1, in, others[s],
+               n_in);  // a second use: its gradients are there first
         x[s] = c->kind == SUMS ? out[s] : in;
         y[s] = c->kind == SUMS ? in : out[s];
     }
@@ -134,7 +146,8 @@ static const char *wrong(const Case *c)
         }
         if (differs(to, out[s], c->kind == SUMS ? c->cols : seen)) {
             what = "results";
-        } else if (differs(gin, grad(&t, c->kind == SUMS ? y[s] : x[s]), c->kind == SUMS ? seen : c->cols)) {
+        } else if (differs(gin, grad(&t, c->kind == SUMS ? y[s] : x[s]),
+                           c->kind == SUMS ? seen : c->cols)) {
             what = "gradients of inputs";
         }
         free(to);
@@ -150,47 +163,56 @@ static const char *wrong(const Case *c)
 static void test(Kind kind, View view)
 {
     static const size_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 20, 27, 32, 48, 63, 65};
-    static const size_t lanes[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 19, 24, 31, 32, 33, 40, 64, 127, 130};
+    static const size_t lanes[] = {1,  2,  3,  4,  5,  6,  7,  8,  11,  12, 13,
+                                   16, 19, 24, 31, 32, 33, 40, 64, 127, 130};
     enum { N_SIZES = sizeof sizes / sizeof sizes[0], N_LANES = sizeof lanes / sizeof lanes[0] };
     size_t done = 0;
     for (size_t i = 0; i < N_SIZES; i++) {
         for (size_t j = 0; j < N_SIZES; j++) {
             for (size_t k = (i + j) % 3; k < N_LANES; k += 3) {
-                Case c = {kind, view, lanes[k], sizes[i], sizes[j], sizes[j] + (kind == LINEAR ? 0 : (i + k) % 5)};
+                Case c = {kind,     view,     lanes[k],
+                          sizes[i], sizes[j], sizes[j] + (kind == LINEAR ? 0 : (i + k) % 5)};
                 const char *what = wrong(&c);
                 if (what) {
-                    check(false, "%s, %zu lanes, %zu rows of %zu, %zu apart, %s: expected the same as in plain loops, "
-                                 "saw other %s", kinds[kind], c.lanes, c.rows, c.cols, c.stride, views[view], what);
+                    check(false,
+                          "%s, %zu lanes, %zu rows of %zu, %zu apart, %s: expected the same as in "
+                          "plain loops, "
+                          "saw other %s",
+                          kinds[kind], c.lanes, c.rows, c.cols, c.stride, views[view], what);
                     return;
                 }
                 done++;
             }
         }
     }
-    check(true, "%s, %s: %zu shapes of 1 to %zu rows of 1 to %zu, 1 to %zu lanes", kinds[kind], views[view], done,
-          sizes[N_SIZES - 1], sizes[N_SIZES - 1], lanes[N_LANES - 1]);
+    check(true, "%s, %s: %zu shapes of 1 to %zu rows of 1 to %zu, 1 to %zu lanes", kinds[kind],
+          views[view], done, sizes[N_SIZES - 1], sizes[N_SIZES - 1], lanes[N_LANES - 1]);
 }
 
 // Longer than any block of the kernels, in each direction.
 static void test_large(void)
 {
-    static const Case cases[] = {{LINEAR, ALL, 130, 300, 16, 16}, {LINEAR, ALL, 20, 16, 300, 300},
-                                 {LINEAR, ALL, 130, 143, 150, 150}, {LINEAR, ALL, 3, 200, 144, 144},
-                                 {DOTS, CAUSAL, 130, 130, 40, 160}, {SUMS, CAUSAL, 130, 130, 40, 160},
-                                 {DOTS, GROWING, 130, 290, 140, 141}, {SUMS, GROWING, 130, 290, 140, 141}};
+    static const Case cases[] = {
+        {LINEAR, ALL, 130, 300, 16, 16},     {LINEAR, ALL, 20, 16, 300, 300},
+        {LINEAR, ALL, 130, 143, 150, 150},   {LINEAR, ALL, 3, 200, 144, 144},
+        {DOTS, CAUSAL, 130, 130, 40, 160},   {SUMS, CAUSAL, 130, 130, 40, 160},
+        {DOTS, GROWING, 130, 290, 140, 141}, {SUMS, GROWING, 130, 290, 140, 141}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const Case *c = &cases[i];
         const char *what = wrong(c);
-        check(!what, "%s, %zu lanes, %zu rows of %zu, %s: expected the same as in plain loops, saw other %s",
-              kinds[c->kind], c->lanes, c->rows, c->cols, views[c->view], what ? what : "nothing");
+        check(
+            !what,
+            "%s, %zu lanes, %zu rows of %zu, %s: expected the same as in plain loops, saw other %s",
+            kinds[c->kind], c->lanes, c->rows, c->cols, views[c->view], what ? what : "nothing");
     }
 }
 
-int main(void)
+// With so much room per chunk: enough for a case, or so little that its lanes are in many.
+static void test_all(size_t chunk)
 {
-    if (!tape_init(&t, 1 << 19, 1 << 12, MAX)) {
+    if (!tape_init(&t, chunk)) {
         check(false, "memory for the tape: expected some, saw none");
-        return finish();
+        return;
     }
     tape_mark(&t);
     test(LINEAR, ALL);
@@ -200,5 +222,11 @@ int main(void)
     }
     test_large();
     tape_free(&t);
+}
+
+int main(void)
+{
+    test_all(1 << 19);
+    test_all(50000);
     return finish();
 }

@@ -24,21 +24,47 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { MALLOC, CALLOC, REALLOC, OPEN_MEMSTREAM, FERROR, FCLOSE, VSNPRINTF, OPEN, READ, WRITE, CLOSE, FSYNC,
-       RENAME, FTRUNCATE, LSEEK, FCHMOD, FCHOWN, POLL, SIGPROCMASK, OPEN_FOLDER, FSYNC_FOLDER, N_CALLS };
-static const char *const names[N_CALLS] = {"malloc", "calloc", "realloc", "open_memstream", "ferror",
-                                           "fclose", "vsnprintf", "open", "read", "write", "close", "fsync", "rename",
-                                           "ftruncate", "lseek", "fchmod", "fchown", "poll", "sigprocmask", "open_folder",
-                                           "fsync_folder"};
-static const struct { const char *name; int number; } errors[] = {
-    {"ENOMEM", ENOMEM}, {"EIO", EIO}, {"EINTR", EINTR}, {"ENOSPC", ENOSPC}, {"EACCES", EACCES}, {"EMFILE", EMFILE},
-    {"EEXIST", EEXIST}, {"EINVAL", EINVAL}, {"EAGAIN", EAGAIN}, {"EPERM", EPERM}, {"EBUSY", EBUSY},
+enum {
+    MALLOC,
+    CALLOC,
+    REALLOC,
+    OPEN_MEMSTREAM,
+    FERROR,
+    FCLOSE,
+    VSNPRINTF,
+    OPEN,
+    READ,
+    WRITE,
+    CLOSE,
+    FSYNC,
+    RENAME,
+    FTRUNCATE,
+    LSEEK,
+    FCHMOD,
+    FCHOWN,
+    POLL,
+    SIGPROCMASK,
+    OPEN_FOLDER,
+    FSYNC_FOLDER,
+    N_CALLS
+};
+static const char *const names[N_CALLS] = {
+    "malloc", "calloc", "realloc", "open_memstream", "ferror",      "fclose",      "vsnprintf",
+    "open",   "read",   "write",   "close",          "fsync",       "rename",      "ftruncate",
+    "lseek",  "fchmod", "fchown",  "poll",           "sigprocmask", "open_folder", "fsync_folder"};
+static const struct {
+    const char *name;
+    int number;
+} errors[] = {
+    {"ENOMEM", ENOMEM}, {"EIO", EIO},       {"EINTR", EINTR},   {"ENOSPC", ENOSPC},
+    {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
+    {"EAGAIN", EAGAIN}, {"EPERM", EPERM},   {"EBUSY", EBUSY},
 };
 enum { SHORT = -1, DRIBBLE = -2 };
 
 static long counts[N_CALLS], at;
 static int call = -1, kind;
-static bool happened, over;              // over: the program has ended, and what counts its lines may write
+static bool happened, over;  // over: the program has ended, and what counts its lines may write
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -105,7 +131,9 @@ static void set_up(void)
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         kind = strcmp(errors[i].name, error_name) == 0 ? errors[i].number : kind;
     }
-    kind = strcmp(error_name, "SHORT") == 0 ? SHORT : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE : kind;
+    kind = strcmp(error_name, "SHORT") == 0     ? SHORT
+           : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE
+                                                : kind;
     if (call < 0 || !kind) {
         fprintf(stderr, "FAULT: not understood\n");
         exit(99);
@@ -134,7 +162,7 @@ static bool fails_or_shrinks(int which, size_t *n)
     bool failed = fails(which);
     if (which == call && kind == SHORT && counts[which] == at) {
         touch(getenv("FAULT_HAPPENED"));
-        *n = (*n + 1) / 2;                   // of one byte, one
+        *n = (*n + 1) / 2;  // of one byte, one
     }
     if (which == call && kind == DRIBBLE && counts[which] >= at) {
         touch(getenv("FAULT_HAPPENED"));
@@ -204,9 +232,18 @@ int __wrap_fsync(int file)
     return fails(folder ? FSYNC_FOLDER : FSYNC) ? -1 : __real_fsync(file);
 }
 
-int __wrap_rename(const char *from, const char *to) { return fails(RENAME) ? -1 : __real_rename(from, to); }
-int __wrap_ftruncate(int file, off_t n) { return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n); }
-off_t __wrap_lseek(int file, off_t n, int whence) { return fails(LSEEK) ? -1 : __real_lseek(file, n, whence); }
+int __wrap_rename(const char *from, const char *to)
+{
+    return fails(RENAME) ? -1 : __real_rename(from, to);
+}
+int __wrap_ftruncate(int file, off_t n)
+{
+    return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n);
+}
+off_t __wrap_lseek(int file, off_t n, int whence)
+{
+    return fails(LSEEK) ? -1 : __real_lseek(file, n, whence);
+}
 int __wrap_fchmod(int file, mode_t mode) { return fails(FCHMOD) ? -1 : __real_fchmod(file, mode); }
 
 int __wrap_fchown(int file, uid_t owner, gid_t group)

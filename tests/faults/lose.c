@@ -74,7 +74,7 @@ static int leave(char **command)
         run(command);
     }
     close(ends[1]);
-    if (read(ends[0], &byte, 1) != 1) {            // it has begun to print
+    if (read(ends[0], &byte, 1) != 1) {  // it has begun to print
         fail("read");
     }
     kill(child, SIGINT);
@@ -98,7 +98,8 @@ static int change(const char *name, long bit, const char *to)
         size_t at = (size_t)bit % (8 * (n - 8 - header));
         bytes[8 + header + at / 8] = (char)(bytes[8 + header + at / 8] ^ 1 << at % 8);
     } else {
-        char *checksum = strstr(bytes + 8, "\"checksum\":"), *end = checksum ? strchr(checksum, ',') : NULL;
+        char *checksum = strstr(bytes + 8, "\"checksum\":"),
+             *end = checksum ? strchr(checksum, ',') : NULL;
         if (!end) {
             fail("no checksum");
         }
@@ -115,7 +116,7 @@ static bool is_up(pid_t child)
     snprintf(name, sizeof name, "/proc/%ld/status", (long)child);
     FILE *file = fopen(name, "r");
     if (!file) {
-        return true;                               // no /proc, or it has ended
+        return true;  // no /proc, or it has ended
     }
     while (fgets(line, sizeof line, file)) {
         sscanf(line, "SigCgt: %llx", &caught);
@@ -164,7 +165,8 @@ static int twice(long n, const char *folder, char **command)
         DIR *entries = opendir(folder);
         for (struct dirent *entry; entries && (entry = readdir(entries));) {
             if (strstr(entry->d_name, ".part")) {
-                printf("not ok - double signal %ld: expected nothing beside the file, saw %s\n", i + 1, entry->d_name);
+                printf("not ok - double signal %ld: expected nothing beside the file, saw %s\n",
+                       i + 1, entry->d_name);
                 return 1;
             }
         }
@@ -182,8 +184,10 @@ static int twice(long n, const char *folder, char **command)
             return 1;
         }
     }
-    printf("ok - %ld double signals: the file is whole, nothing beside it; %ld ended as 130 (%ld of them with a word), "
-           "%ld were done\n", n, counts[1], said, counts[0]);
+    printf("ok - %ld double signals: the file is whole, nothing beside it; %ld ended as 130 (%ld "
+           "of them with a word), "
+           "%ld were done\n",
+           n, counts[1], said, counts[0]);
     return 0;
 }
 

@@ -5,18 +5,21 @@
 #define _XOPEN_SOURCE 700
 #include "../../autograd.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#ifdef BEFORE_EXIT                     // what counts the lines that are reached, which _exit() would not let write
+#ifdef BEFORE_EXIT  // what counts the lines that are reached, which _exit() would not let write
 void BEFORE_EXIT(void);
 #define _exit(status) (BEFORE_EXIT(), _exit(status))
 #endif
 static void interrupted_backward(Tape *t, double *result);
 static int interrupted_fsync(int file);
 #define backward interrupted_backward
-#define fsync interrupted_fsync
 #include "../../microgpt.c"
 #undef backward
+#define fsync interrupted_fsync
+#include "../../support/files.c"
 #undef fsync
 
 static int interrupted_fsync(int file)

@@ -14,10 +14,9 @@ for call in $CALLS isatty; do
     wraps="$wraps,--wrap=$call"
 done
 flags='-O1 -g'
-[ -z "$ALL" ] || ENGINE=autograd.c
-case $CFLAGS in *sanitize*) ENGINE=autograd.c ;; *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
+case $CFLAGS in *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
 # shellcheck disable=SC2086
-build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" microgpt.c "$ENGINE" tests/faults/faults.c -lm; }
+build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" $SOURCES tests/faults/faults.c -lm; }
 if ! build "$SANITIZE" >"$T/build.log" 2>&1; then
     if ! build '' >"$T/build.log" 2>&1; then
         skip 'fault injection' "$CC cannot link with --wrap: $(head -n 1 "$T/build.log")"

@@ -16,4 +16,4 @@ static ssize_t watched_write(int file, const void *bytes, size_t n)
 }
 
 #define write watched_write
-#include "../../microgpt.c"
+#include "../../support/output.c"

@@ -1,6 +1,8 @@
-/* Any command line, one argument a line: it is taken, and then every number is within its limits; or it is refused in
- * one line. What is taken is written down again, and must mean the same.
+/* Any command line, one argument per line: it is accepted, with every number within its limits, or
+ * refused in one line.
  */
+#define _XOPEN_SOURCE 700
+#include "../../support/command_line.h"
 #include "fuzz.h"
 
 enum { MOST_ARGUMENTS = 64 };
@@ -18,7 +20,8 @@ static void check_limits(const Options *o)
         if (options[i].kind > NAME && options[i].kind < REAL) {
             uint64_t n = *(const uint64_t *)field;
             PROMISE((double)n <= max);
-            PROMISE((double)n >= min || n == *(const uint64_t *)((const char *)&recipes[o->recipe] + options[i].offset));
+            const char *recipe = (const char *)&recipes[o->recipe];
+            PROMISE((double)n >= min || n == *(const uint64_t *)(recipe + options[i].offset));
         } else if (options[i].kind >= REAL) {
             double x = *(const double *)field;
             PROMISE(isfinite(x) && x >= min && x <= max);

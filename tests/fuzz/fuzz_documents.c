@@ -1,6 +1,10 @@
-/* Any bytes as a file of documents: the reader takes them or says in one line why not; and what the tokenizer makes of
- * them can be turned back into the text.
+/* Any bytes as a file of documents: they are read, or refused in one line. Tokens made of them can
+ * be turned back into the text.
  */
+#define main microgpt_main
+#include "../../microgpt.c"
+#undef main
+#include "../../support/job.h"
 #include "fuzz.h"
 
 static void check_documents(const Documents *all, size_t size)
@@ -16,7 +20,8 @@ static void check_documents(const Documents *all, size_t size)
             char bytes[4];
             size_t used = 0, length = encode_utf8(doc.tokens[k], bytes);
             PROMISE(doc.tokens[k] != '\n' && doc.tokens[k] != '\r' && doc.tokens[k] != 0);
-            PROMISE(decode_utf8((const unsigned char *)bytes, length, &used) == (int32_t)doc.tokens[k]);
+            PROMISE(decode_utf8((const unsigned char *)bytes, length, &used) ==
+                    (int32_t)doc.tokens[k]);
             PROMISE(used == length);
         }
         longest = doc.length > longest ? doc.length : longest;
@@ -45,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (new_tokenizer(&tokenizer)) {
             find_characters(&tokenizer, &all);
             PROMISE(encode(&tokenizer, all.text, all.n_text) == all.n_text);
-            PROMISE(tokenizer.BOS > 0 && tokenizer.vocab_size == tokenizer.BOS + 1 && tokenizer.BOS <= n);
+            PROMISE(tokenizer.BOS > 0 && tokenizer.vocab_size == tokenizer.BOS + 1 &&
+                    tokenizer.BOS <= n);
             for (size_t i = 1; i < tokenizer.BOS; i++) {
                 PROMISE(tokenizer.uchars[i - 1] < tokenizer.uchars[i]);
             }

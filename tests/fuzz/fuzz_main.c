@@ -71,7 +71,8 @@ static void try_at_random(const unsigned char *bytes, size_t n)
         changed[any_below(n)] = any_below(2) ? (unsigned char)any_below(256) : bytes[any_below(n)];
     }
     if (n && any_below(3) == 0) {
-        size_t from = any_below(n), to = any_below(n), length = any_below(n - (from > to ? from : to)) + 1;
+        size_t from = any_below(n), to = any_below(n),
+               length = any_below(n - (from > to ? from : to)) + 1;
         memmove(changed + to, bytes + from, length);
     }
     try_input(changed, any_below(8) ? n : any_below(n + 1));

@@ -8,14 +8,16 @@ ASAN_OPTIONS=abort_on_error=1:handle_abort=0:detect_leaks=1 UBSAN_OPTIONS=abort_
 export ASAN_OPTIONS UBSAN_OPTIONS
 flags='-O1 -g'
 places=50
-[ -z "$ALL" ] || places=512 ENGINE=autograd.c
-case $CFLAGS in *sanitize*) ENGINE=autograd.c ;; *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
+[ -z "$ALL" ] || places=512
+case $CFLAGS in *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
+objects() { make -s objects OBJECTS="$BUILD/fuzz" CC="$CC" CFLAGS="$flags $1 -Dmain=microgpt_main"; }
+objects "$SANITIZE" >"$T/objects.log" 2>&1 || { SANITIZE=; objects '' >"$T/objects.log" 2>&1; } || exit 1
 for source in tests/fuzz/fuzz_*.c; do
     target=$(basename "$source" .c | sed 's/^fuzz_//')
     [ -d "tests/fuzz/corpus/$target" ] || continue              # fuzz_main.c is no target
-    # shellcheck disable=SC2086
-    build() { $CC $WARN -Wno-unused-function $flags $1 -DFUZZ_MAIN -o "$T/$target" "$source" "$ENGINE" -lm; }
-    if ! build "$SANITIZE" >"$T/$target.log" 2>&1 && ! build '' >"$T/$target.log" 2>&1; then
+    # shellcheck disable=SC2086,SC2046
+    if ! $CC $WARN -Wno-unused-function $flags $SANITIZE -DFUZZ_MAIN -o "$T/$target" "$source" \
+        $(rest_of "$BUILD/fuzz" "$source") -lm >"$T/$target.log" 2>&1; then
         not_ok "fuzz target $target" 'a build' "$(head -n 3 "$T/$target.log" | tr '\n' ' ')"
         continue
     fi

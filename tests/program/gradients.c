@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 typedef struct {
-    unsigned char *bytes;        // of the numbers
-    size_t n;                    // numbers: parameters, then both means of Adam
+    unsigned char *bytes;  // of the numbers
+    size_t n;              // numbers: parameters, then both means of Adam
 } File;
 
 static uint64_t little_endian(const unsigned char *bytes)
@@ -21,7 +21,10 @@ static uint64_t little_endian(const unsigned char *bytes)
 
 static double number(File file, size_t i)
 {
-    union { uint64_t bits; double x; } u = {.bits = little_endian(file.bytes + 8 * i)};
+    union {
+        uint64_t bits;
+        double x;
+    } u = {.bits = little_endian(file.bytes + 8 * i)};
     return u.x;
 }
 
@@ -32,7 +35,8 @@ static File read_numbers(const char *name)
     if (!file || fread(size, 1, 8, file) != 8 || fseek(file, 0, SEEK_END)) exit(2);
     long start = 8 + (long)little_endian(size), bytes = ftell(file) - start;
     File read = {bytes > 0 ? malloc((size_t)bytes) : NULL, (size_t)bytes / 8};
-    if (!read.bytes || fseek(file, start, SEEK_SET) || fread(read.bytes, 8, read.n, file) != read.n) exit(2);
+    if (!read.bytes || fseek(file, start, SEEK_SET) || fread(read.bytes, 8, read.n, file) != read.n)
+        exit(2);
     fclose(file);
     return read;
 }

@@ -6,7 +6,11 @@
 
 #include "../test.h"
 
-enum { MOST = 64, MOST_LAYERS = 4, MOST_TOKENS = 257 };    // positions, and numbers in a vector; these are small models
+enum {
+    MOST = 64,
+    MOST_LAYERS = 4,
+    MOST_TOKENS = 257
+};  // positions, and numbers in a vector; these are small models
 
 // Memory that is there, or the end of the test.
 static inline void *room_for(size_t n)
@@ -54,17 +58,17 @@ static inline void write_file(const char *name, const char *bytes, size_t n)
  * Model files, as far as the program writes them.
  */
 typedef struct {
-    size_t rows, cols, at;           // at: the place of its first byte in the file
+    size_t rows, cols, at;  // at: the place of its first byte in the file
     double *data;
 } Tensor;
 
 typedef struct {
-    char *bytes;                     // the whole file
+    char *bytes;  // the whole file
     size_t n_bytes, n_header, n_numbers, n_layer, n_embd, n_head, block_size, n_vocab;
-    bool squared;                    // the activation: relu squared
+    bool squared;  // the activation: relu squared
     uint32_t vocab[MOST_TOKENS];
-    Tensor wte, wpe, lm_head, wq[MOST_LAYERS], wk[MOST_LAYERS], wv[MOST_LAYERS], wo[MOST_LAYERS], fc1[MOST_LAYERS],
-        fc2[MOST_LAYERS];
+    Tensor wte, wpe, lm_head, wq[MOST_LAYERS], wk[MOST_LAYERS], wv[MOST_LAYERS], wo[MOST_LAYERS],
+        fc1[MOST_LAYERS], fc2[MOST_LAYERS];
 } PlainModel;
 
 static inline uint64_t little_endian(const char *bytes)
@@ -100,9 +104,11 @@ static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
     }
     snprintf(key + strlen(key), sizeof key - strlen(key), "%s", name);
     const char *text = value_of(m, key);
-    if (sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", &t.rows, &t.cols, &begin,
-               &end) != 4 || end - begin != 8 * t.rows * t.cols || 8 + m->n_header + end > m->n_bytes) {
-        printf("not ok - tensor %s: expected F64, a shape, and a place for it, saw %.90s\n", key, text);
+    if (sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", &t.rows,
+               &t.cols, &begin, &end) != 4 ||
+        end - begin != 8 * t.rows * t.cols || 8 + m->n_header + end > m->n_bytes) {
+        printf("not ok - tensor %s: expected F64, a shape, and a place for it, saw %.90s\n", key,
+               text);
         exit(1);
     }
     t.at = 8 + m->n_header + begin;
@@ -134,7 +140,7 @@ static inline PlainModel open_model(const char *name)
     m.bytes = read_file(name, &m.n_bytes);
     m.n_header = m.n_bytes < 8 ? 0 : (size_t)little_endian(m.bytes);
     char *checksum = m.n_bytes < 8 ? NULL : strstr(m.bytes + 8, "\"checksum\":");
-    if (checksum) {                                // who opens it may change the numbers on purpose
+    if (checksum) {  // who opens it may change the numbers on purpose
         memset(checksum, ' ', (size_t)(strchr(checksum, ',') - checksum) + 1);
     }
     m.n_layer = strtoul(value_of(&m, "n_layer") + 1, NULL, 10);
@@ -146,8 +152,9 @@ static inline PlainModel open_model(const char *name)
         printf("not ok - the model file: expected a small model, saw a larger one\n");
         exit(1);
     }
-    for (const char *text = value_of(&m, "vocab") + 1; *text != '"' && m.n_vocab < MOST_TOKENS - 1;) {
-        text += *text == '\\';                     // a quote or a backslash: ours have no other escape
+    for (const char *text = value_of(&m, "vocab") + 1;
+         *text != '"' && m.n_vocab < MOST_TOKENS - 1;) {
+        text += *text == '\\';  // a quote or a backslash: ours have no other escape
         m.vocab[m.n_vocab++] = next_code(&text);
     }
     m.wte = tensor(&m, SIZE_MAX, "wte");
@@ -181,7 +188,8 @@ static inline void close_model(PlainModel *m)
 /* ------------------------------------------------------------------------------------------------------------------
  * The model, with plain loops.
  */
-static double weights[MOST_LAYERS][MOST][MOST][MOST];    // [layer][head][query][key], of the last tokens that were run
+static double weights[MOST_LAYERS][MOST][MOST]
+                     [MOST];  // [layer][head][query][key], of the last tokens that were run
 
 static inline void times(double *out, const Tensor *w, const double *x)
 {

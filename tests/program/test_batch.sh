@@ -30,7 +30,7 @@ same "five documents in batches of 25: the same loss at every step" "3 1" \
 # Stopped after any step and resumed, with the batch from the file: the same file, the same log, the same output.
 before_exit=
 case $CFLAGS in *--coverage*) before_exit=-DBEFORE_EXIT=__gcov_dump ;; esac
-$CC $CFLAGS -O1 $before_exit -o "$T/stop_at" tests/faults/stop_at.c "$ENGINE" -lm || exit 1
+$CC $CFLAGS -O1 $before_exit -o "$T/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
 ln -s "$ROOT/data" "$T/data"
 for batch in 2 5; do
     set -- --steps 60 --n-layer 2 --block-size 9 --batch $batch

@@ -6,7 +6,7 @@ R=$ROOT/tests/reference
 # The sources, in a folder of their own.
 S=$T/source
 mkdir -p "$S"
-cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$S"
+cp -R Makefile microgpt.c autograd.c autograd.h support data LICENSE "$S"
 rm -f "$S/data/makemore.txt"
 
 # built WHAT COMPILER FLAGS: make without a word of warning, and both recipes to the byte.
@@ -47,15 +47,16 @@ done
 
 # One build makes the program and nothing else but its flags; cleaning takes all of it away.
 find "$S" -type f | sed "s|$S/||" | sort >"$T/after"
-(git ls-files Makefile microgpt.c autograd.c autograd.h data LICENSE 2>/dev/null; echo microgpt; echo tests/build/flags) |
+(git ls-files Makefile microgpt.c autograd.c autograd.h support data LICENSE 2>/dev/null; echo microgpt) |
     sort >"$T/expected"
 if [ "$(wc -l <"$T/expected")" -gt 2 ]; then
-    same_file "make leaves the program and nothing else" "$T/expected" "$T/after"
+    grep -v '^\.build/' "$T/after" >"$T/beside"
+    same_file "make leaves the program and its objects, nothing else" "$T/expected" "$T/beside"
 else
     skip "make leaves the program and nothing else" "not a clone: which files are sources is not known"
 fi
 check "make clean" make -s -C "$S" clean
-same "what make clean leaves of the program" "" "$(find "$S" -name 'microgpt' -o -name build)"
+same "what make clean leaves of the program" "" "$(find "$S" -name 'microgpt' -o -name '*.o')"
 
 # The names of the published run: right, or not there at all.
 nothing_left()

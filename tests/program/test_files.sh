@@ -108,7 +108,7 @@ refuses "no documents" 1 "$dir/empty.txt: *" "$M" eval "$dir/a" --data "$dir/emp
 before_exit=
 case $CFLAGS in *--coverage*) before_exit=-DBEFORE_EXIT=__gcov_dump ;; esac
 # shellcheck disable=SC2086
-$CC $CFLAGS $before_exit -o "$dir/stop_at" tests/faults/stop_at.c "$ENGINE" -lm || exit 1
+$CC $CFLAGS $before_exit -o "$dir/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
 ln -s "$PWD/data" "$dir/data"
 S=$dir/stop_at
 "$S" --save "$dir/whole" --log "$dir/whole.csv" >"$dir/whole.out"

@@ -47,13 +47,14 @@ static void check_word(const char *name, const char *path, const PlainModel *f, 
     snprintf(what, sizeof what, "%s, '%s'", name, word);
     char *text = output_of(arguments), *rest = text;
     uint32_t tokens[MOST + 1];
-    size_t n = tokens_of(f, word, tokens), entries = 0, misplaced = 0, n_off = 0, n_bad = 0, n_spelt = 0;
+    size_t n = tokens_of(f, word, tokens), entries = 0, misplaced = 0, n_off = 0, n_bad = 0,
+           n_spelt = 0;
     plain_loss(f, tokens, n);
     double farthest = 0, farthest_sum = 0;
 
     line = strtok_r(rest, "\n", &rest);
-    check(line && strcmp(line, "layer\thead\tquery\tkey\tweight") == 0, "%s: the header row%s%s", what,
-          line ? ": " : ": none", line ? line : "");
+    check(line && strcmp(line, "layer\thead\tquery\tkey\tweight") == 0, "%s: the header row%s%s",
+          what, line ? ": " : ": none", line ? line : "");
     for (size_t li = 0; li < f->n_layer; li++) {
         for (size_t h = 0; h < f->n_head; h++) {
             for (size_t query = 0; query < n; query++) {
@@ -63,10 +64,13 @@ static void check_word(const char *name, const char *path, const PlainModel *f, 
                     double weight = -1;
                     char behind = 0, again[160];
                     line = strtok_r(rest, "\n", &rest);
-                    int found = line ? sscanf(line, "%zu\t%zu\t%zu\t%zu\t%lf%c", &at[0], &at[1], &at[2], &at[3],
-                                              &weight, &behind) : 0;
-                    snprintf(again, sizeof again, "%zu\t%zu\t%zu\t%zu\t%.17g", li, h, query, key, weight);
-                    misplaced += found != 5 || at[0] != li || at[1] != h || at[2] != query || at[3] != key;
+                    int found = line ? sscanf(line, "%zu\t%zu\t%zu\t%zu\t%lf%c", &at[0], &at[1],
+                                              &at[2], &at[3], &weight, &behind)
+                                     : 0;
+                    snprintf(again, sizeof again, "%zu\t%zu\t%zu\t%zu\t%.17g", li, h, query, key,
+                             weight);
+                    misplaced +=
+                        found != 5 || at[0] != li || at[1] != h || at[2] != query || at[3] != key;
                     n_spelt += !line || strcmp(line, again) != 0;
                     n_bad += !(weight >= 0 && weight <= 1);
                     n_off += !(fabs(weight - weights[li][h][query][key]) <= NEAR);
@@ -79,11 +83,13 @@ static void check_word(const char *name, const char *path, const PlainModel *f, 
         }
     }
     line = strtok_r(rest, "\n", &rest);
-    check(!misplaced && !line, "%s: %zu entries, in order, no key after its query: %zu misplaced, then %s", what,
+    check(!misplaced && !line,
+          "%s: %zu entries, in order, no key after its query: %zu misplaced, then %s", what,
           entries, misplaced, line ? line : "nothing");
     check(!n_spelt, "%s: tabs and %%.17g: %zu entries otherwise", what, n_spelt);
     check(!n_bad, "%s: shares from 0 to 1: %zu outside", what, n_bad);
-    check(!n_off, "%s: the weights of plain loops: %zu of %zu apart, at most by %.3g", what, n_off, entries, farthest);
+    check(!n_off, "%s: the weights of plain loops: %zu of %zu apart, at most by %.3g", what, n_off,
+          entries, farthest);
     check(farthest_sum <= NEAR, "%s: every row sums to 1: at most %.3g apart", what, farthest_sum);
     free(text);
 }
@@ -102,11 +108,12 @@ static double loss_by_eval(const char *path, const char *docs, size_t n_docs)
 }
 
 // The table of all heads, over the first documents of a file.
-static void check_table(const char *name, const char *path, const PlainModel *f, const char *docs, size_t n_docs)
+static void check_table(const char *name, const char *path, const PlainModel *f, const char *docs,
+                        size_t n_docs)
 {
     char arguments[512], what[256], *line;
     size_t n_bytes, n_tokens = 0;
-    static double views[4][MOST][5];                 // self, previous, first, elsewhere, entropy
+    static double views[4][MOST][5];  // self, previous, first, elsewhere, entropy
     memset(views, 0, sizeof views);
     char *list = read_file(docs, &n_bytes), *rest = list;
     double loss = 0;
@@ -140,12 +147,17 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
     free(list);
     loss /= (double)n_tokens;
 
-    snprintf(arguments, sizeof arguments, "heads %s --tsv --docs %zu --data %s", path, n_docs, docs);
+    snprintf(arguments, sizeof arguments, "heads %s --tsv --docs %zu --data %s", path, n_docs,
+             docs);
     char *text = output_of(arguments);
     rest = text;
     line = strtok_r(rest, "\n", &rest);
-    check(line && strcmp(line, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without") == 0,
-          "%s, %zu documents: the header row: %s", name, n_docs, line ? line : "none");
+    check(
+        line &&
+            strcmp(line,
+                   "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without") ==
+                0,
+        "%s, %zu documents: the header row: %s", name, n_docs, line ? line : "none");
     double eval = loss_by_eval(path, docs, n_docs), expected[7], seen[7];
     snprintf(what, sizeof what, "%s, %zu documents: the loss that eval gives", name, n_docs);
     check_near(what, loss, eval, NEAR);
@@ -154,23 +166,29 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
             size_t at[2] = {SIZE_MAX, SIZE_MAX};
             char behind = 0, again[512];
             line = strtok_r(rest, "\n", &rest);
-            int found = line ? sscanf(line, "%zu\t%zu\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf%c", &at[0], &at[1], &seen[0],
-                                      &seen[1], &seen[2], &seen[3], &seen[4], &seen[5], &seen[6], &behind) : 0;
+            int found = line ? sscanf(line, "%zu\t%zu\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf%c", &at[0],
+                                      &at[1], &seen[0], &seen[1], &seen[2], &seen[3], &seen[4],
+                                      &seen[5], &seen[6], &behind)
+                             : 0;
             if (found != 9 || at[0] != li || at[1] != h) {
-                check(false, "%s: expected the row of layer %zu head %zu, saw %s", name, li, h, line ? line : "none");
+                check(false, "%s: expected the row of layer %zu head %zu, saw %s", name, li, h,
+                      line ? line : "none");
                 free(text);
                 return;
             }
-            snprintf(again, sizeof again, "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g", li, h, seen[0],
+            snprintf(again, sizeof again,
+                     "%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g", li, h, seen[0],
                      seen[1], seen[2], seen[3], seen[4], seen[5], seen[6]);
-            check(strcmp(line, again) == 0, "%s, layer %zu head %zu: tabs and %%.17g: %s", name, li, h, line);
+            check(strcmp(line, again) == 0, "%s, layer %zu head %zu: tabs and %%.17g: %s", name, li,
+                  h, line);
 
             // The same model with this head's columns of attn_wo set to zero, in a file.
             size_t head_dim = f->n_embd / f->n_head;
             char *bytes = room_for(f->n_bytes);
             memcpy(bytes, f->bytes, f->n_bytes);
             for (size_t row = 0; row < f->n_embd; row++) {
-                memset(bytes + f->wo[li].at + 8 * (row * f->n_embd + h * head_dim), 0, 8 * head_dim);
+                memset(bytes + f->wo[li].at + 8 * (row * f->n_embd + h * head_dim), 0,
+                       8 * head_dim);
             }
             write_file(FOLDER "/silenced", bytes, f->n_bytes);
             free(bytes);
@@ -179,15 +197,16 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
             }
             expected[5] = eval;
             expected[6] = loss_by_eval(FOLDER "/silenced", docs, n_docs);
-            static const char *const columns[] = {"self", "previous", "first", "elsewhere", "entropy", "loss",
-                                                  "loss_without"};
+            static const char *const columns[] = {"self",    "previous", "first",       "elsewhere",
+                                                  "entropy", "loss",     "loss_without"};
             for (size_t i = 0; i < 7; i++) {
                 snprintf(what, sizeof what, "%s, layer %zu head %zu: %s", name, li, h, columns[i]);
                 check_near(what, expected[i], seen[i], NEAR);
             }
             snprintf(what, sizeof what, "%s, layer %zu head %zu: the shares sum to 1", name, li, h);
             check_near(what, 1, seen[0] + seen[1] + seen[2] + seen[3], NEAR);
-            check(expected[6] != eval, "%s, layer %zu head %zu: silencing it changes the loss", name, li, h);
+            check(expected[6] != eval, "%s, layer %zu head %zu: silencing it changes the loss",
+                  name, li, h);
         }
     }
     line = strtok_r(rest, "\n", &rest);
@@ -208,21 +227,30 @@ static void expected_words(char *figures, char *words, size_t room)
     while ((line = strtok_r(rest, "\n", &rest))) {
         unsigned layer, head;
         double self, previous, first, elsewhere, entropy, loss, without;
-        if (sscanf(line, "%u %u %lf %lf %lf %lf %lf %lf %lf", &layer, &head, &self, &previous, &first, &elsewhere,
-                   &entropy, &loss, &without) != 9) {
+        if (sscanf(line, "%u %u %lf %lf %lf %lf %lf %lf %lf", &layer, &head, &self, &previous,
+                   &first, &elsewhere, &entropy, &loss, &without) != 9) {
             continue;
         }
-        const struct { bool said; const char *format; double figure; } all[] = {
-            {previous > 0.5, "looks back one character more than half of the time: %.1f%%.\n", 100 * previous},
-            {self > 0.5, "looks at its own position more than half of the time: %.1f%%.\n", 100 * self},
-            {first > 0.5, "looks at the first position more than half of the time: %.1f%%.\n", 100 * first},
-            {fabs(without - loss) < 0.005, "hardly matters: without it the loss changes by %+.4f.\n", without - loss},
-            {without - loss <= -0.005, "is in the way: without it the loss is lower, by %.4f.\n", loss - without},
+        const struct {
+            bool said;
+            const char *format;
+            double figure;
+        } all[] = {
+            {previous > 0.5, "looks back one character more than half of the time: %.1f%%.\n",
+             100 * previous},
+            {self > 0.5, "looks at its own position more than half of the time: %.1f%%.\n",
+             100 * self},
+            {first > 0.5, "looks at the first position more than half of the time: %.1f%%.\n",
+             100 * first},
+            {fabs(without - loss) < 0.005,
+             "hardly matters: without it the loss changes by %+.4f.\n", without - loss},
+            {without - loss <= -0.005, "is in the way: without it the loss is lower, by %.4f.\n",
+             loss - without},
         };
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
             if (all[i].said) {
-                n += (size_t)snprintf(words + n, room - n, "%s- Layer %u head %u ", n ? "" : "\nWhat stands out:\n",
-                                      layer, head);
+                n += (size_t)snprintf(words + n, room - n, "%s- Layer %u head %u ",
+                                      n ? "" : "\nWhat stands out:\n", layer, head);
                 n += (size_t)snprintf(words + n, room - n, all[i].format, all[i].figure);
             }
         }
@@ -243,11 +271,12 @@ static void check_words(const char *name, const char *path, const char *must_say
     words = words ? strchr(words, '\n') : NULL;
     words = words ? words + 1 : text;
     bool same = strcmp(words, expected) == 0;
-    check(same, "%s: the words are those that the figures carry%s%s%s%s", name, same ? "" : ": expected ",
-          same ? "" : expected, same ? "" : ", saw ", same ? "" : words);
+    check(same, "%s: the words are those that the figures carry%s%s%s%s", name,
+          same ? "" : ": expected ", same ? "" : expected, same ? "" : ", saw ", same ? "" : words);
     if (must_say != anything) {
         check(must_say ? strstr(words, must_say) != NULL : !*words, "%s: it says '%s': %s", name,
-              must_say ? must_say : "nothing", must_say && strstr(words, must_say) ? must_say : words);
+              must_say ? must_say : "nothing",
+              must_say && strstr(words, must_say) ? must_say : words);
     }
     free(figures);
     free(text);
@@ -281,7 +310,8 @@ static void check_error(const char *arguments, const char *expected)
 {
     int status;
     char *text = run_program(arguments, &status);
-    check(strcmp(text, expected) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s: %s", arguments, text);
+    check(strcmp(text, expected) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s: %s",
+          arguments, text);
     free(text);
 }
 
@@ -291,10 +321,15 @@ static void check_made_models(void)
     const char *path = FOLDER "/made";
     free(output_of("train -q --samples 0 --n-head 1 --save " FOLDER "/one"));
     free(output_of("train -q --samples 0 --save " FOLDER "/four"));
-    static const struct { const char *name, *must_say; } looks[] = {
-        {"a head that looks back one", "head 0 looks back one character more than half of the time: "},
-        {"a head that looks at itself", "head 0 looks at its own position more than half of the time: 100.0%."},
-        {"a head that looks at the start", "head 0 looks at the first position more than half of the time: "},
+    static const struct {
+        const char *name, *must_say;
+    } looks[] = {
+        {"a head that looks back one",
+         "head 0 looks back one character more than half of the time: "},
+        {"a head that looks at itself",
+         "head 0 looks at its own position more than half of the time: 100.0%."},
+        {"a head that looks at the start",
+         "head 0 looks at the first position more than half of the time: "},
     };
     static const double strengths[] = {16, 0.8, 0.6, 0.45, 0.35, 0.25};
     for (size_t i_made = 0; i_made < 18; i_made++) {
@@ -319,14 +354,16 @@ static void check_made_models(void)
     PlainModel f = open_model(FOLDER "/four");
     fill(&f, f.wo[0], 0);
     write_file(path, f.bytes, f.n_bytes);
-    check_words("attn_wo of zeros", path, "Layer 0 head 3 hardly matters: without it the loss changes by +0.0000.");
+    check_words("attn_wo of zeros", path,
+                "Layer 0 head 3 hardly matters: without it the loss changes by +0.0000.");
     fill(&f, f.wq[0], 0);
     write_file(path, f.bytes, f.n_bytes);
     check_words("queries of zeros", path, "hardly matters");
     scale(&f, f.wo[0], -20);
     scale(&f, f.wq[0], 1);
     write_file(path, f.bytes, f.n_bytes);
-    check_words("heads that say the opposite", path, "is in the way: without it the loss is lower, by ");
+    check_words("heads that say the opposite", path,
+                "is in the way: without it the loss is lower, by ");
     close_model(&f);
 
     // Nothing stands out: a head that looks everywhere alike, and knows that an a and the end come often.
@@ -358,9 +395,12 @@ static void check_made_models(void)
     // Numbers so large that a query is infinite.
     fill(&f, f.wq[0], 1e308);
     write_file(path, f.bytes, f.n_bytes);
-    check_error("heads " FOLDER "/made maria 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
-    check_error("heads " FOLDER "/made maria --tsv 2>&1", "microgpt: " FOLDER "/made: the attention is not finite\n");
-    check_error("heads " FOLDER "/made 2>&1", "microgpt: " FOLDER "/made: the loss is not finite\n");
+    check_error("heads " FOLDER "/made maria 2>&1",
+                "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made maria --tsv 2>&1",
+                "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made 2>&1",
+                "microgpt: " FOLDER "/made: the loss is not finite\n");
     close_model(&f);
 }
 
@@ -371,32 +411,43 @@ int main(void)
         check(false, "a folder for files: expected to make it, saw a failure");
         return finish();
     }
-    static const char unicode[] = "zo\303\253\njos\303\251\n\345\261\261\347\224\260\nz\342\202\254\360\237\230\200\n"
-                                  "jose\314\201\nana maria\nabcdefghijklmnopqrstuvwxyz\n";
+    static const char unicode[] =
+        "zo\303\253\njos\303\251\n\345\261\261\347\224\260\nz\342\202\254\360\237\230\200\n"
+        "jose\314\201\nana maria\nabcdefghijklmnopqrstuvwxyz\n";
     write_file(FOLDER "/unicode", unicode, strlen(unicode));
-    static const struct { const char *name, *options, *docs, *words[4]; } models[] = {
+    static const struct {
+        const char *name, *options, *docs, *words[4];
+    } models[] = {
         {"default", "", FOLDER "/names", {"maria", "abdulrahmanabdu", "z", ""}},
-        {"2 layers of 12 in 3 heads, block 8", "--n-layer 2 --n-embd 12 --n-head 3 --block-size 8", FOLDER "/names",
+        {"2 layers of 12 in 3 heads, block 8",
+         "--n-layer 2 --n-embd 12 --n-head 3 --block-size 8",
+         FOLDER "/names",
          {"maria", "abdulla", "anna", "x"}},
-        {"3 layers, trained for longer", "--n-layer 3 --steps 3000 --lr 0.02", FOLDER "/names",
+        {"3 layers, trained for longer",
+         "--n-layer 3 --steps 3000 --lr 0.02",
+         FOLDER "/names",
          {"alexandra", "kaia", "", "q"}},
         {"1 head", "--n-head 1", FOLDER "/names", {"jessica", "oo", "", "m"}},
         {"16 heads", "--n-head 16", FOLDER "/names", {"benjamin", "aaaaaaaaaaaaaaa", "", "x"}},
         {"relu squared", "--activation relu2", FOLDER "/names", {"olivia", "bob", "", "i"}},
         {"the lesson's recipe", "--recipe lesson", FOLDER "/names", {"sophia", "ava", "", "n"}},
-        {"Unicode", "--steps 200 --block-size 10 --data " FOLDER "/unicode", FOLDER "/unicode",
+        {"Unicode",
+         "--steps 200 --block-size 10 --data " FOLDER "/unicode",
+         FOLDER "/unicode",
          {"zo\303\253", "\345\261\261\347\224\260", "z\342\202\254\360\237\230\200", "ana maria"}},
     };
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         char arguments[512];
         const char *path = FOLDER "/model";
-        snprintf(arguments, sizeof arguments, "train -q --samples 0 --save %s %s", path, models[i].options);
+        snprintf(arguments, sizeof arguments, "train -q --samples 0 --save %s %s", path,
+                 models[i].options);
         free(output_of(arguments));
         PlainModel f = open_model(path);
         for (size_t w = 0; w < 4; w++) {
             check_word(models[i].name, path, &f, models[i].words[w]);
         }
-        check_table(models[i].name, path, &f, models[i].docs, i + 1 < sizeof models / sizeof models[0] ? 50 : 5);
+        check_table(models[i].name, path, &f, models[i].docs,
+                    i + 1 < sizeof models / sizeof models[0] ? 50 : 5);
         if (models[i].docs[strlen(FOLDER) + 1] == 'n') {
             check_words(models[i].name, path, anything);
         }

@@ -58,7 +58,7 @@ fi
 # On 32-bit machines sizes are computed without wrapping: a byte less than a gigabyte, four bytes of memory for each.
 X86='-m32 -idirafter /usr/include/x86_64-linux-gnu'
 # shellcheck disable=SC2086
-if ${CC%% *} -std=c11 -O1 $X86 -o "$T/microgpt32" microgpt.c autograd.c -lm >/dev/null 2>&1 &&
+if ${CC%% *} -std=c11 -O1 $X86 -o "$T/microgpt32" $SOURCES -lm >/dev/null 2>&1 &&
     "$T/microgpt32" --version >/dev/null 2>&1 && truncate -s 1073741823 "$T/sparse" 2>/dev/null; then
     what='32 bits, a file of one byte less than a gigabyte' \
         fails 1 'not enough memory' "$T/microgpt32" $SMALL --data "$T/sparse"

@@ -99,7 +99,7 @@ in_folder "through a link on the PATH" / env PATH="$T/else where/bin:$PATH" link
 # Installed from a copy of the sources, built quickly; and gone again.
 D="$T/dest dir" P=$T/prefix
 mkdir -p "$T/source" "$P/bin" "$P/share/man"
-cp -R Makefile microgpt.c autograd.c autograd.h data LICENSE "$T/source"
+cp -R Makefile microgpt.c autograd.c autograd.h support data LICENSE "$T/source"
 installed() { make -s -C "$T/source" "$@" CC="$CC" LDFLAGS="$LDFLAGS" CFLAGS="$flags"; }
 flags=-O0
 check "make install" installed install DESTDIR="$D" PREFIX=/opt/my
@@ -114,7 +114,7 @@ check "make uninstall" installed uninstall DESTDIR="$D" PREFIX=/opt/my
 same "what make uninstall leaves" "" "$(find "$D" 2>/dev/null)"
 check "make uninstall, a second time" installed uninstall DESTDIR="$D" PREFIX=/opt/my
 
-# Without /proc, and started by its bare name, it is where the Makefile says. Folders that were there before stay there.
+# Without /proc, and started by its bare name, it is found along PATH. Folders that were there before stay there.
 printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"
 flags="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
 check "make install without /proc" installed install PREFIX="$P"
@@ -136,10 +136,10 @@ for command in '' train; do
     same "microgpt $command --help: options that it leaves out" "" "$missing"
     same "microgpt $command --help: lines wider than 120" 0 "$(awk 'length > 120' "$T/help" | wc -l | tr -d ' ')"
     # shellcheck disable=SC2086
-    same "microgpt $command --version" "microgpt 1.1.0" "$(microgpt $command --version 2>&1)"
+    same "microgpt $command --version" "microgpt 1.2.0" "$(microgpt $command --version 2>&1)"
 done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
-same "--version among other options" "microgpt 1.1.0" "$(microgpt --steps 3 --version 2>&1)"
+same "--version among other options" "microgpt 1.2.0" "$(microgpt --steps 3 --version 2>&1)"
 same "-q --help is help" "$(microgpt --help)" "$(microgpt -q --help 2>&1)"
 same "-h is help" "$(microgpt sample --help)" "$(microgpt sample -h 2>&1)"
 

@@ -1,6 +1,6 @@
-/* Random numbers: every figure of tests/reference/python-random.txt, which is what Python gives for the same seeds. */
-#define MICROGPT_NO_MAIN
-#include "../../microgpt.c"
+/* Random numbers: every figure of tests/reference/python-random.txt, Python's own for these seeds. */
+#define _XOPEN_SOURCE 700
+#include "../../support/model.h"
 #include "../test.h"
 
 enum { MOST = 16 };
@@ -16,7 +16,8 @@ static void check_row(const char *seed, const char *row, char *figures)
         expected[n++] = strtod(word, NULL);
     }
     Random random;
-    random_seed(&random, strtoull(seed + (*seed == '-'), NULL, 10));      // Python takes the seed without its sign
+    // Python takes the seed without its sign.
+    random_seed(&random, strtoull(seed + (*seed == '-'), NULL, 10));
     Document docs[MOST];
     Documents all = {.list = docs, .n = n};
     for (size_t i = 0; i < n; i++) {

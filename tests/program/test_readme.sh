@@ -80,16 +80,6 @@ for readme in $READMES; do
         fi
     done
 done
-check "README.md has 350 lines at most: $(wc -l <README.md)" [ "$(wc -l <README.md)" -le 350 ]
-# The rooms of the house: part one ends, with its ruler, on a page that a debugger's screen shows whole.
-ruler=$(grep -n '^/\* =====' microgpt.c | cut -d : -f 1)
-check "part one ends within 500 lines: $ruler" [ "$ruler" -le 500 ]
-same "lines of part one over 76 columns" 0 "$(head -n $((ruler - 1)) microgpt.c | grep -c '.\{77\}')"
-check "microgpt.c has 3333 lines at most: $(wc -l <microgpt.c)" [ "$(wc -l <microgpt.c)" -le 3333 ]
-check "autograd.c has 1200 lines at most: $(wc -l <autograd.c)" [ "$(wc -l <autograd.c)" -le 1200 ]
-hundreds() { for file; do sed '/^\/\* =====/,$d' "$file"; done | awk 'END { print int(NR / 100 + 0.5) }'; }
-check "README.md says how long the algorithm and the engine are" grep -qF "1,$(($(hundreds microgpt.c autograd.h autograd.c) - 10))00: \
-the algorithm $(hundreds microgpt.c)00, the engine it is built on $(hundreds autograd.h autograd.c)00;" README.md
 head -n 40 README.md >"$T/first"
 for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' '    make test ' \
     '| | microgpt.py | this program |' 'the same bytes' '--save' 'microgpt sample' '--resume' 'microgpt eval' \
@@ -146,7 +136,7 @@ if command -v python3 >/dev/null 2>&1; then
     echo 'print("something else")' >"$T/other.py"
     python3 tests/bench/compare.py "$T/same.py" >"$T/out" 2>&1
     same "compare.py: the same bytes" "0 1" "$? $(grep -c 'standard output .* the same bytes$' "$T/out")"
-    same "compare.py: lines" "3 $(for f in microgpt.c autograd.h autograd.c; do sed '/^\/\* =====/,$d' $f; done | wc -l | tr -d ' ')" \
+    same "compare.py: lines" "3 $(cat microgpt.c autograd.h autograd.c | wc -l | tr -d ' ')" \
         "$(awk '/^lines/ { print $4, $5 }' "$T/out")"
     python3 tests/bench/compare.py "$T/other.py" >"$T/out" 2>&1
     same "compare.py: other bytes" "1 1" "$? $(grep -c 'standard output .* DIFFERENT$' "$T/out")"

@@ -2,7 +2,6 @@
  * many seconds, no /proc, no word about memory, a file that vanishes between two calls, numbers that overflow in Adam's
  * memory.
  */
-#define MICROGPT_NO_MAIN
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <locale.h>
@@ -11,7 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum { NOTHING, READLINK, SYSCONF_PAGES, SYSCONF_SIZE, SETLOCALE, STAT, FSTAT } missing;    // what fails
+static enum {
+    NOTHING,
+    READLINK,
+    SYSCONF_PAGES,
+    SYSCONF_SIZE,
+    SETLOCALE,
+    STAT,
+    FSTAT
+} missing;  // what fails
 
 // Functions, and not conditions in the macros: where the program's branches are counted, they stay what they are.
 static ssize_t our_readlink(const char *name, char *text, size_t room)
@@ -48,8 +55,18 @@ static int our_fstat(int file, struct stat *info)
 #define setlocale(category, name) our_setlocale(category, name)
 #define stat(name, info) our_stat(name, info)
 #define fstat(file, info) our_fstat(file, info)
+#define main microgpt_main
 #include "../../microgpt.c"
+#undef main
+#include "../../support/files.c"
+#include "../../support/maps.c"
+#include "../../support/memory.c"
+#include "../../support/progress.c"
+#include "../../support/safetensors.c"
+#include "../../support/training.c"
 #include "../test.h"
+
+#include <fcntl.h>
 
 #define FOLDER "tests/build/run"
 
@@ -75,37 +92,46 @@ static void test_output(void)
 static void test_folder(void)
 {
     char folder[32];
-    static const struct { const char *name, *folder; } programs[] = {
-        {"/usr/local/bin/microgpt", "/usr/local/bin/"}, {"./microgpt", "./"}, {"microgpt", ""},
+    static const struct {
+        const char *name, *folder;
+    } programs[] = {
+        {"/usr/local/bin/microgpt", "/usr/local/bin/"},
+        {"./microgpt", "./"},
+        {"nowhere-at-all", ""},
+        {"sh", "/bin/"},
         {"/a/name/that/is/much/longer/than/the/room", ""},
     };
     missing = READLINK;
+    setenv("PATH", "/nowhere:/bin:/usr/bin", 1);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         program_folder(programs[i].name, folder, sizeof folder);
-        check(strcmp(folder, programs[i].folder) == 0, "no /proc: the folder of %s: expected %s, saw %s",
-              programs[i].name, programs[i].folder, folder);
+        check(strcmp(folder, programs[i].folder) == 0,
+              "no /proc: the folder of %s: expected %s, saw %s", programs[i].name,
+              programs[i].folder, folder);
     }
     missing = NOTHING;
 }
 
 // A run of a small model of one layer, before its first step.
-static Options o;
+static Job job;
 static uint32_t letters[] = {'a', 'b'};
-static Random random_numbers;
-static Run work = {.tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3}, .rng = &random_numbers};
-static Model *const model = &work.model;
+static Model *const model = &job.run.model;
 static Progress progress;
 
 static bool start(void)
 {
-    o = recipes[RECIPE_MICROGPT];
-    o.config.n_embd = 4;
-    o.config.init_std = 1;
-    *model = sized_model(&o.config, 3);
-    random_seed(&random_numbers, 1);
-    bool ok = new_model(model, 2, 1, true);
+    job.o = recipes[RECIPE_MICROGPT];
+    job.o.config.n_embd = 4;
+    job.o.config.init_std = 1;
+    job.run = (Run){.config = &job.o.config,
+                    .tokenizer = {.uchars = letters, .BOS = 2, .vocab_size = 3},
+                    .docs = {.longest = 2},
+                    .rng = &job.rng,
+                    .job = &job};
+    random_seed(&job.rng, 1);
+    bool ok = new_model(&job.run);
     if (ok) {
-        init_parameters(model, &random_numbers, &o.config);
+        init_parameters(model, &job.rng, &job.o.config);
     }
     return ok;
 }
@@ -134,14 +160,15 @@ static void test_saving(void)
     for (size_t i = 0; i < 3; i++) {
         double *last = numbers[i] + model->num_params - 1, kept = *last;
         *last = i ? INFINITY : NAN;
-        bool saved = save_model(&target, &o, &work);
-        check(!saved && strcmp(failure.text, FOLDER "/model: not saved: a parameter is no longer finite") == 0,
+        bool saved = save_model(&target, &job.o, &job.run);
+        check(!saved && strcmp(failure.text,
+                               FOLDER "/model: not saved: a parameter is no longer finite") == 0,
               "%s that is not finite: %s", names[i], failure.text);
         check(access(FOLDER "/model", F_OK) != 0, "and no file");
         *last = kept;
     }
     memset(&failure, 0, sizeof failure);
-    check(save_model(&target, &o, &work), "otherwise there is one%s", failure.text);
+    check(save_model(&target, &job.o, &job.run), "otherwise there is one%s", failure.text);
 
     target = (Target){0};
     missing = STAT;
@@ -153,7 +180,8 @@ static void test_saving(void)
     int file = open(header.path, O_RDONLY);
     memset(&failure, 0, sizeof failure);
     missing = FSTAT;
-    check(read_header(file, &header) && header.data_size == 8 * (3 * model->num_params + N_RANDOM),
+    check(read_header(file, &header) &&
+              header.data_size == 8 * (3 * model->num_params + N_WORDS + 3),
           "a file that does not tell its size is read all the same%s", failure.text);
     missing = NOTHING;
     close(file);
@@ -166,7 +194,6 @@ static char seen[4096];
 
 static void see(void)
 {
-    fflush(stderr);
     FILE *file = fopen(FOLDER "/stderr", "r");
     size_t n = file ? fread(seen, 1, sizeof seen - 1, file) : 0;
     seen[n] = '\0';
@@ -177,39 +204,44 @@ static void see(void)
 
 static void test_times(void)
 {
-    static const struct { double seconds; const char *text; } times[] = {
-        {0.4, "0:00"}, {59.6, "1:00"}, {3599, "59:59"}, {3600, "1:00:00"}, {359999, "99:59:59"}, {360000, "4 days"},
-        {1e300, "11574 days"},
+    static const struct {
+        double seconds;
+        const char *text;
+    } times[] = {
+        {0.4, "0:00"},        {59.6, "1:00"},     {3599, "59:59"},       {3600, "1:00:00"},
+        {359999, "99:59:59"}, {360000, "4 days"}, {1e300, "11574 days"},
     };
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         char text[32];
         time_text(times[i].seconds, text, sizeof text);
-        check(strcmp(text, times[i].text) == 0, "%g seconds: expected %s, saw %s", times[i].seconds, times[i].text,
-              text);
+        check(strcmp(text, times[i].text) == 0, "%g seconds: expected %s, saw %s", times[i].seconds,
+              times[i].text, text);
     }
 }
 
 static void test_progress(void)
 {
+    setenv("NO_COLOR", "1", 1);
     if (!start() || !freopen(FOLDER "/stderr", "w", stderr)) {
         check(false, "a run: expected one, saw: %s", failure.text);
         return;
     }
-    set_up_progress(&progress, &o, 0);
-    progress.show_bar = progress.plain = true;
-    progress.color = false;
+    set_up_progress(&progress, &job.o, 0);
+    progress.show_bar = true;
     add_to_curve(&progress, 0, 2);
     progress.began = seconds() - 100;
     progress.last_draw = progress.began;
     update_progress(&progress, 1);
     see();
-    check(strstr(seen, "1/1000  loss 2.00  0.0 steps/s  27:45:00 left") != NULL, "a step of 100 seconds is drawn");
+    check(strstr(seen, "1/1000  loss 2.00  0.0 steps/s  27:45:00 left") != NULL,
+          "a step of 100 seconds is drawn");
     update_progress(&progress, 2);
     see();
     check(strstr(seen, "2/1000") == NULL, "the next one, which comes at once, is not");
     draw_bar(&progress, 5, progress.began + 2);
     see();
-    check(strstr(seen, "  2.5 steps/s  6:38 left") != NULL, "slow steps are counted with a decimal");
+    check(strstr(seen, "  2.5 steps/s  6:38 left") != NULL,
+          "slow steps are counted with a decimal");
 
     for (uint64_t step = 1; step < 1000; step++) {
         add_to_curve(&progress, step, 2);
@@ -222,13 +254,13 @@ static void test_progress(void)
     int out = dup(STDOUT_FILENO), ends[2];
     fflush(stdout);
     missing = FSTAT;
-    set_up_progress(&progress, &o, 0);
+    set_up_progress(&progress, &job.o, 0);
     missing = NOTHING;
     check(!progress.show_bar, "standard output that tells nothing of itself: no bar");
     if (out >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) {
         dup2(ends[0], STDOUT_FILENO);
         progress.show_bar = true;
-        set_up_progress(&progress, &o, 0);
+        set_up_progress(&progress, &job.o, 0);
         dup2(out, STDOUT_FILENO);
         check(!progress.show_bar, "standard output into a socket: no bar");
     }
@@ -238,7 +270,8 @@ static void test_progress(void)
 static void test_screen(void)
 {
     missing = SETLOCALE;
-    check(screen_of_output().width > 0, "a C library without C.UTF-8: there is a screen all the same");
+    check(screen_of_output().width > 0,
+          "a C library without C.UTF-8: there is a screen all the same");
     missing = NOTHING;
 }
 

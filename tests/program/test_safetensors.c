@@ -62,19 +62,27 @@ static void test_reading(void)
     FILE *file = fopen(text, "w");
     fputs("bca\n\"\\\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 a\nabcabc\n", file);
     fclose(file);
-    char *train[] = {"microgpt", "--data", text, "--steps", "60", "--n-layer", "2", "--n-embd", "8", "--n-head", "2",
-                     "--block-size", "6", "--activation", "relu2", "-q", "--save", model, NULL};
+    char *train[] = {"microgpt", "--data",       text,    "--steps",  "60",     "--n-layer",
+                     "2",        "--n-embd",     "8",     "--n-head", "2",      "--block-size",
+                     "6",        "--activation", "relu2", "-q",       "--save", model,
+                     NULL};
     int status = run(train);
     snprintf(saw, sizeof saw, "%d", status);
     expect(status == 0, "a model with any characters is saved", "exit status 0", saw);
 
     PlainModel m = open_model(model);
     snprintf(saw, sizeof saw, "%zu of %zu bytes", m.n_header, m.n_bytes);
-    expect(m.n_bytes > 8 && m.n_header < m.n_bytes - 8 && m.bytes[8] == '{' && (8 + m.n_header) % 8 == 0,
+    expect(m.n_bytes > 8 && m.n_header < m.n_bytes - 8 && m.bytes[8] == '{' &&
+               (8 + m.n_header) % 8 == 0,
            "the header begins with a brace and ends at a multiple of eight", "so", saw);
     static const char *const metadata[] = {
-        "\"__metadata__\":{", "\"format\":\"microgpt\"", "\"n_layer\":\"2\"", "\"n_embd\":\"8\"", "\"n_head\":\"2\"",
-        "\"block_size\":\"6\"", "\"activation\":\"relu2\"",
+        "\"__metadata__\":{",
+        "\"format\":\"microgpt\"",
+        "\"n_layer\":\"2\"",
+        "\"n_embd\":\"8\"",
+        "\"n_head\":\"2\"",
+        "\"block_size\":\"6\"",
+        "\"activation\":\"relu2\"",
         "\"vocab\":\" \\\"\\\\abc\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
     };
     for (size_t i = 0; i < sizeof metadata / sizeof metadata[0]; i++) {
@@ -84,10 +92,14 @@ static void test_reading(void)
     }
 
     enum { E = 8, B = 6 };
-    const struct { const Tensor *t; size_t rows, cols; } shapes[] = {
-        {&m.wte, 10, E}, {&m.wpe, B, E}, {&m.lm_head, 10, E},
-        {&m.wq[0], E, E}, {&m.wk[0], E, E}, {&m.wv[0], E, E}, {&m.wo[0], E, E}, {&m.fc1[0], 4 * E, E}, {&m.fc2[0], E, 4 * E},
-        {&m.wq[1], E, E}, {&m.wk[1], E, E}, {&m.wv[1], E, E}, {&m.wo[1], E, E}, {&m.fc1[1], 4 * E, E}, {&m.fc2[1], E, 4 * E},
+    const struct {
+        const Tensor *t;
+        size_t rows, cols;
+    } shapes[] = {
+        {&m.wte, 10, E},       {&m.wpe, B, E},        {&m.lm_head, 10, E},   {&m.wq[0], E, E},
+        {&m.wk[0], E, E},      {&m.wv[0], E, E},      {&m.wo[0], E, E},      {&m.fc1[0], 4 * E, E},
+        {&m.fc2[0], E, 4 * E}, {&m.wq[1], E, E},      {&m.wk[1], E, E},      {&m.wv[1], E, E},
+        {&m.wo[1], E, E},      {&m.fc1[1], 4 * E, E}, {&m.fc2[1], E, 4 * E},
     };
     bool right = m.n_layer == 2;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -100,7 +112,8 @@ static void test_reading(void)
            "twice as much, and the random generator", saw);
 
     // "bca", " a" behind the three others, cut to the block, and so on: the tokens by hand, 9 is BOS
-    static const uint32_t docs[4][8] = {{9, 4, 5, 3, 9}, {9, 1, 2, 9}, {9, 6, 7, 8, 0, 3, 9}, {9, 3, 4, 5, 3, 4, 5}};
+    static const uint32_t docs[4][8] = {
+        {9, 4, 5, 3, 9}, {9, 1, 2, 9}, {9, 6, 7, 8, 0, 3, 9}, {9, 3, 4, 5, 3, 4, 5}};
     static const size_t lengths[4] = {4, 3, 6, 6};
     double total = 0, expected, loss = 0, tokens = 0, n_docs = 0;
     for (int i = 0; i < 4; i++) {
@@ -112,14 +125,15 @@ static void test_reading(void)
     size_t n;
     char *out = read_file(in_folder("out"), &n), want[256];
     double bits = 0, perplexity = 0;
-    int got = sscanf(out, "docs %lf\ntokens %lf\nloss %lf\nbits per character %lf\nperplexity %lf\n", &n_docs, &tokens,
-                     &loss, &bits, &perplexity);
+    int got =
+        sscanf(out, "docs %lf\ntokens %lf\nloss %lf\nbits per character %lf\nperplexity %lf\n",
+               &n_docs, &tokens, &loss, &bits, &perplexity);
     snprintf(want, sizeof want, "docs 4, tokens 19, loss %.17g", expected);
     snprintf(saw, sizeof saw, "exit status %d: %.200s", status, out);
     expect(status == 0 && got == 5 && n_docs == 4 && tokens == 19 && fabs(loss - expected) < 1e-12,
-          "eval gives the loss that plain loops give from the file", want, saw);
+           "eval gives the loss that plain loops give from the file", want, saw);
     expect(fabs(bits - expected / log(2)) < 1e-12 && fabs(perplexity - exp(expected)) < 1e-11,
-          "bits per character and perplexity are that loss in other units", "so", saw);
+           "bits per character and perplexity are that loss in other units", "so", saw);
     free(out);
     close_model(&m);
 }
@@ -127,28 +141,37 @@ static void test_reading(void)
 /* ------------------------------------------------------------------------------------------------------------------
  * Small files made by hand: one layer, two numbers wide, three positions, the characters a and b.
  */
-static const struct { const char *name; size_t rows, cols; } parts[] = {
-    {"wte", 3, 2}, {"wpe", 3, 2}, {"lm_head", 3, 2}, {"layer0.attn_wq", 2, 2}, {"layer0.attn_wk", 2, 2},
-    {"layer0.attn_wv", 2, 2}, {"layer0.attn_wo", 2, 2}, {"layer0.mlp_fc1", 8, 2}, {"layer0.mlp_fc2", 2, 8},
+static const struct {
+    const char *name;
+    size_t rows, cols;
+} parts[] = {
+    {"wte", 3, 2},
+    {"wpe", 3, 2},
+    {"lm_head", 3, 2},
+    {"layer0.attn_wq", 2, 2},
+    {"layer0.attn_wk", 2, 2},
+    {"layer0.attn_wv", 2, 2},
+    {"layer0.attn_wo", 2, 2},
+    {"layer0.mlp_fc1", 8, 2},
+    {"layer0.mlp_fc2", 2, 8},
 };
 enum { N_PARTS = 9, N_NUMBERS = 66 };
 
-#define METADATA "\"__metadata__\":{\"format\":\"microgpt\",\"n_layer\":\"1\",\"n_embd\":\"2\",\"n_head\":\"1\"," \
-                 "\"block_size\":\"3\",\"activation\":\"relu\",\"vocab\":\"ab\"}"
+#define METADATA                                                                                   \
+    "\"__metadata__\":{\"format\":\"microgpt\",\"n_layer\":\"1\",\"n_embd\":\"2\",\"n_head\":"     \
+    "\"1\","                                                                                       \
+    "\"block_size\":\"3\",\"activation\":\"relu\",\"vocab\":\"ab\"}"
 
 typedef struct {
     char header[8192];
     unsigned char data[8192];
     size_t header_size, data_size;
-    uint64_t length;               // as the first eight bytes say it
-    size_t cut;                    // the file's size, if it is cut
+    uint64_t length;  // as the first eight bytes say it
+    size_t cut;       // the file's size, if it is cut
 } Made;
 
 // Numbers that are the same in F32 and F64.
-static double number(size_t i)
-{
-    return (double)((int)(i * 37 % 64) - 32) / 16;
-}
+static double number(size_t i) { return (double)((int)(i * 37 % 64) - 32) / 16; }
 
 static void put_word(unsigned char *to, uint64_t word, int n)
 {
@@ -186,9 +209,10 @@ static void make(Made *made, bool narrow, bool backwards, bool metadata_last)
         for (size_t k = 0; k < parts[i].rows * parts[i].cols; k++) {
             put_number(made, number(first + k), narrow);
         }
-        at += sprintf(at, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}",
-                      at == made->header + 1 ? "" : ",", parts[i].name, narrow ? "F32" : "F64", parts[i].rows,
-                      parts[i].cols, begin, made->data_size);
+        at += sprintf(at,
+                      "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}",
+                      at == made->header + 1 ? "" : ",", parts[i].name, narrow ? "F32" : "F64",
+                      parts[i].rows, parts[i].cols, begin, made->data_size);
     }
     at += sprintf(at, "%s%s}", metadata_last ? "," : "", metadata_last ? METADATA : "");
     made->header_size = strlen(made->header);
@@ -227,7 +251,8 @@ static char *write_made(const Made *made)
 
 static int sample_made(const Made *made)
 {
-    char *arguments[] = {"microgpt", "sample", write_made(made), "--samples", "30", "--temperature", "2", NULL};
+    char *arguments[] = {"microgpt", "sample", write_made(made), "--samples", "30", "--temperature",
+                         "2",        NULL};
     return run(arguments);
 }
 
@@ -256,19 +281,25 @@ static void refused(const Made *made, const char *what)
     free(err);
 }
 
-typedef struct { const char *what, *from, *to; } Change;
+typedef struct {
+    const char *what, *from, *to;
+} Change;
 
 static void test_accepted(void)
 {
     static const Change changes[] = {
-        {"more metadata", "\"format\":\"microgpt\"", "\"note\":\"x\",\"format\":\"microgpt\",\"date\":\"\""},
+        {"more metadata", "\"format\":\"microgpt\"",
+         "\"note\":\"x\",\"format\":\"microgpt\",\"date\":\"\""},
         {"white space and padding", "{\"__metadata__\":{", "{ \n\t\"__metadata__\" : \r\n { "},
         {"escapes", "\"vocab\":\"ab\"", "\"voc\\u0061b\":\"\\u0061b\""},
         {"a tensor for a resume that no one knows", "{\"__metadata__\"",
-         "{\"train.x\":{\"dtype\":\"BOOL\",\"shape\":[3,0],\"data_offsets\":[0,0]},\"__metadata__\""},
-        {"keys of a tensor in another order", "\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]",
+         "{\"train.x\":{\"dtype\":\"BOOL\",\"shape\":[3,0],\"data_offsets\":[0,0]},\"__metadata__"
+         "\""},
+        {"keys of a tensor in another order",
+         "\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]",
          "\"data_offsets\":[0,48],\"shape\":[3,2],\"dtype\":\"F64\""},
-        {"part of what a resume needs", "\"format\"", "\"train.seed\":\"7\",\"train.steps\":\"18\",\"format\""},
+        {"part of what a resume needs", "\"format\"",
+         "\"train.seed\":\"7\",\"train.steps\":\"18\",\"format\""},
     };
     Made made;
     size_t n;
@@ -283,8 +314,9 @@ static void test_accepted(void)
         make(&made, variant & 1, variant & 2, variant & 4);
         status = sample_made(&made);
         char *out = read_file(in_folder("out"), &n);
-        snprintf(what, sizeof what, "the same names from a file%s%s%s", variant & 1 ? " in F32" : "",
-                 variant & 2 ? " in the opposite order" : "", variant & 4 ? " with the metadata last" : "");
+        snprintf(what, sizeof what, "the same names from a file%s%s%s",
+                 variant & 1 ? " in F32" : "", variant & 2 ? " in the opposite order" : "",
+                 variant & 4 ? " with the metadata last" : "");
         expect(status == 0 && strcmp(out, names) == 0, what, names, out);
         free(out);
     }
@@ -303,7 +335,8 @@ static void test_accepted(void)
     status = sample_made(&made);
     char *out = read_file(in_folder("out"), &n);
     bool same = status == 0;
-    for (size_t i = 0, k = 0; same && names[i]; i++) {     // a becomes a character of four bytes, b one of two
+    for (size_t i = 0, k = 0; same && names[i];
+         i++) {  // a becomes a character of four bytes, b one of two
         const char *c = names[i] == 'a' ? "\xf0\x9f\x98\x80" : names[i] == 'b' ? "\xc3\xa9" : "\n";
         same = strncmp(out + k, c, strlen(c)) == 0;
         k += strlen(c);
@@ -327,7 +360,8 @@ static void test_refused(const char *with, size_t stride)
         {"metadata: null", "\"n_layer\":\"1\"", "\"n_layer\":null"},
         {"metadata: an object", "\"n_layer\":\"1\"", "\"n_layer\":{}"},
         {"metadata: a key twice", "\"n_layer\":\"1\"", "\"n_layer\":\"1\",\"n_layer\":\"1\""},
-        {"metadata: a key twice, once escaped", "\"n_layer\":\"1\"", "\"n_layer\":\"1\",\"n_laye\\u0072\":\"1\""},
+        {"metadata: a key twice, once escaped", "\"n_layer\":\"1\"",
+         "\"n_layer\":\"1\",\"n_laye\\u0072\":\"1\""},
         {"no format", "\"format\":\"microgpt\",", ""},
         {"another format", "\"microgpt\"", "\"pt\""},
         {"no n_layer", "\"n_layer\":\"1\",", ""},
@@ -401,7 +435,8 @@ static void test_refused(const char *with, size_t stride)
         {"no offsets", ",\"data_offsets\":[0,48]", ""},
         {"dtype twice", "\"dtype\":\"F64\"", "\"dtype\":\"F64\",\"dtype\":\"F64\""},
         {"shape twice", "\"shape\":[3,2]", "\"shape\":[3,2],\"shape\":[3,2]"},
-        {"offsets twice", "\"data_offsets\":[0,48]", "\"data_offsets\":[0,48],\"data_offsets\":[0,48]"},
+        {"offsets twice", "\"data_offsets\":[0,48]",
+         "\"data_offsets\":[0,48],\"data_offsets\":[0,48]"},
         {"a key too many", "\"dtype\":\"F64\"", "\"strides\":[2,1],\"dtype\":\"F64\""},
         {"a dtype that is none", "\"F64\"", "\"F63\""},
         {"an empty dtype", "\"F64\"", "\"\""},
@@ -411,9 +446,12 @@ static void test_refused(const char *with, size_t stride)
         {"a dtype that is a number", "\"F64\"", "64"},
         {"integers", "\"F64\"", "\"I64\""},
         {"F32 with the bytes of F64", "\"F64\"", "\"F32\""},
-        {"BF16 with the bytes of F64", "\"dtype\":\"F64\",\"shape\":[3,2]", "\"dtype\":\"BF16\",\"shape\":[12,2]"},
-        {"a tensor that is a list", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}", "[]"},
-        {"a tensor that is null", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}", "null"},
+        {"BF16 with the bytes of F64", "\"dtype\":\"F64\",\"shape\":[3,2]",
+         "\"dtype\":\"BF16\",\"shape\":[12,2]"},
+        {"a tensor that is a list", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
+         "[]"},
+        {"a tensor that is null", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
+         "null"},
         {"a shape that is a number", "[3,2]", "6"},
         {"a shape of one dimension", "[3,2]", "[6]"},
         {"a shape of three dimensions", "[3,2]", "[3,2,1]"},
@@ -445,7 +483,8 @@ static void test_refused(const char *with, size_t stride)
         {"an end that is too late", "[400,528]", "[400,536]"},
         {"an end far behind the file", "[400,528]", "[400,1000000000000]"},
         {"an offset of 2^63", "[400,528]", "[9223372036854775808,9223372036854775936]"},
-        {"an offset at the edge of 64 bits", "[400,528]", "[18446744073709551488,18446744073709551615]"},
+        {"an offset at the edge of 64 bits", "[400,528]",
+         "[18446744073709551488,18446744073709551615]"},
         {"offsets whose difference wraps", "[400,528]", "[18446744073709551615,127]"},
         {"an offset beyond 64 bits", "[400,528]", "[400,18446744073709552144]"},
         {"two tensors in one place", "[48,96]", "[0,48]"},
@@ -457,20 +496,40 @@ static void test_refused(const char *with, size_t stride)
         {"a tensor too many", "{\"__metadata__\"",
          "{\"bias\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"__metadata__\""},
         {"a tensor for a resume in another shape", "{\"__metadata__\"",
-         "{\"train.m.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
+         "{\"train.m.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata_"
+         "_\""},
         {"the other tensor for a resume in another shape", "{\"__metadata__\"",
-         "{\"train.v.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
+         "{\"train.v.wte\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata_"
+         "_\""},
         {"a random generator in two dimensions", "{\"__metadata__\"",
-         "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__metadata__\""},
+         "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0,2],\"data_offsets\":[0,0]},\"__"
+         "metadata__\""},
         {"a random generator in another shape", "{\"__metadata__\"",
-         "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"__metadata__\""},
+         "{\"train.random\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"__metadata__"
+         "\""},
     };
     static const uint64_t lengths[] = {
-        0, 1, 2, 7, 8, 100, 100000000, 100000001, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, INT64_MAX,
-        (uint64_t)INT64_MAX + 1, UINT64_MAX - 8, UINT64_MAX - 7, UINT64_MAX,
+        0,
+        1,
+        2,
+        7,
+        8,
+        100,
+        100000000,
+        100000001,
+        0x7fffffff,
+        0x80000000,
+        0xffffffff,
+        0x100000000,
+        INT64_MAX,
+        (uint64_t)INT64_MAX + 1,
+        UINT64_MAX - 8,
+        UINT64_MAX - 7,
+        UINT64_MAX,
     };
     static const uint64_t numbers[] = {
-        0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001, 0xffffffffffffffff,
+        0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
+        0x7ff0000000000001, 0xffffffffffffffff,
     };
     Made made;
     char what[160];
@@ -520,7 +579,8 @@ static void test_refused(const char *with, size_t stride)
         }
     }
     // Cut within an escape, where the header ends as well.
-    static const char *const escapes[] = {"{\"\\", "{\"\\u", "{\"\\u00", "{\"\\ud83d", "{\"\\ud83d\\", "{\"\\ud83d\\u"};
+    static const char *const escapes[] = {"{\"\\",      "{\"\\u",       "{\"\\u00",
+                                          "{\"\\ud83d", "{\"\\ud83d\\", "{\"\\ud83d\\u"};
     for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++) {
         made = good;
         strcpy(made.header, escapes[i]);
@@ -541,7 +601,8 @@ static void test_refused(const char *with, size_t stride)
         for (size_t d = 0; d < 3; d++) {
             made = good;
             made.cut = 8 + good.header_size + at + d;
-            snprintf(what, sizeof what, "data cut %zu bytes behind the beginning of %s", d, parts[p].name);
+            snprintf(what, sizeof what, "data cut %zu bytes behind the beginning of %s", d,
+                     parts[p].name);
             refused(&made, what);
         }
         at += 8 * parts[p].rows * parts[p].cols;
@@ -554,7 +615,10 @@ static void test_refused(const char *with, size_t stride)
 
     // Nesting as deep as the header has room for, wherever a value stands.
     static const char *const places[] = {
-        "\"1\"", "[3,2]", "\"F64\"", "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
+        "\"1\"",
+        "[3,2]",
+        "\"F64\"",
+        "{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[0,48]}",
     };
     static char deep[2][6001];
     for (int i = 0; i < 6000; i++) {
@@ -577,8 +641,10 @@ static void test_refused(const char *with, size_t stride)
         static const double values[] = {-1, 4294967296.0, 0.5, 625};
         made = good;
         char entry[160];
-        snprintf(entry, sizeof entry, "[400,528]},\"train.random\":{\"dtype\":\"F64\",\"shape\":[627],"
-                                      "\"data_offsets\":[528,%d]}}", 528 + 8 * 627);
+        snprintf(entry, sizeof entry,
+                 "[400,528]},\"train.random\":{\"dtype\":\"F64\",\"shape\":[627],"
+                 "\"data_offsets\":[528,%d]}}",
+                 528 + 8 * 627);
         replace(&made, "[400,528]}}", entry);
         for (int i = 0; i < 627; i++) {
             put_number(&made, i == (bad == 3 ? 624 : 5) ? values[bad] : 0, false);
@@ -608,9 +674,11 @@ int main(void)
         return finish();
     }
 
-    snprintf(command, sizeof command, "%s -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "
-             "-o %s/microgpt microgpt.c autograd.c -lm 2>%s/err && %s/microgpt --version >%s/out 2>&1", cc, folder,
-             folder, folder, folder);
+    snprintf(
+        command, sizeof command,
+        "%s -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "
+        "-o %s/microgpt microgpt.c autograd.c -lm 2>%s/err && %s/microgpt --version >%s/out 2>&1",
+        cc, folder, folder, folder, folder);
     if (system(command) == 0) {
         program = "tests/build/safetensors/microgpt";
         test_accepted();

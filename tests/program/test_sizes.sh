@@ -8,7 +8,7 @@
 tr '\n' ' ' <data/names.txt | fold -w 140 | head -n 60 >"$T/docs"       # longer than any block here
 plain='-O0'
 [ -z "$ALL" ] || plain='-O2'
-$CC -std=c11 $plain -DAUTOGRAD_PLAIN -o "$T/plain" microgpt.c autograd.c -lm || exit 1
+$CC -std=c11 $plain -DAUTOGRAD_PLAIN -o "$T/plain" $SOURCES -lm || exit 1
 $CC $WARN -O1 -o "$T/gradients" tests/program/gradients.c -lm || exit 1
 
 # losses_apart N: how far the losses in the two logs are apart; fails if they are too far, or not N.
@@ -49,7 +49,7 @@ fi
 case $($CC --version 2>/dev/null) in *clang*) other=gcc ;; *) other=clang ;; esac
 if command -v $other >/dev/null 2>&1; then
     mkdir "$T/source"
-    cp -R Makefile microgpt.c autograd.c autograd.h data "$T/source"
+    cp -R Makefile microgpt.c autograd.c autograd.h support data "$T/source"
     check "a build with $other" sh -c 'unset CFLAGS; make -s -C "$1" CC="$2" LDFLAGS=' sh "$T/source" $other
     mv "$T/source/microgpt" "$T/microgpt-$other" && programs="$programs $T/microgpt-$other"
 else

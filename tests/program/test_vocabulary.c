@@ -1,6 +1,8 @@
 /* The largest vocabulary: every character there is, in one text. */
-#define MICROGPT_NO_MAIN
+#define main microgpt_main
 #include "../../microgpt.c"
+#undef main
+#include "../../support/job.h"
 #include "../test.h"
 
 int main(void)
@@ -21,10 +23,12 @@ int main(void)
         find_characters(&tokenizer, &all);
         ok = encode(&tokenizer, all.text, all.n_text) == all.n_text;
     }
-    check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ", failure.text);
-    check_size("each is in the vocabulary, and the mark beside", all.longest + 1, tokenizer.vocab_size);
-    check(tokenizer.vocab_size > 1112000, "the vocabulary has %zu tokens: expected more than 1112000",
-          tokenizer.vocab_size);
+    check(ok, "a text of every character is read%s%s", ok ? "" : ": expected success, saw ",
+          failure.text);
+    check_size("each is in the vocabulary, and the mark beside", all.longest + 1,
+               tokenizer.vocab_size);
+    check(tokenizer.vocab_size > 1112000,
+          "the vocabulary has %zu tokens: expected more than 1112000", tokenizer.vocab_size);
     size_t in_order = 1;
     for (size_t i = 1; i < tokenizer.BOS; i++) {
         in_order += tokenizer.uchars[i - 1] < tokenizer.uchars[i];

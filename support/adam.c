@@ -1,0 +1,58 @@
+/* adam.c: a step of Adam, four vectors at a time.
+ *
+ * One division serves all four vectors: it gives the reciprocal of the product of their
+ * denominators, and multiplying that by the other three gives each its own. Each is divided by its
+ * own denominator where these are too large to be multiplied, or not numbers. Compared with the
+ * definition, adam() in microgpt.c, last bits differ; the parameters after the last whole four
+ * vectors follow it to the bit.
+ *
+ * ag_adam() moves all n parameters, or none. None in plain builds, where the rate or eps is out of
+ * range, and where the means forget so fast that the shorter way to write them loses digits.
+ */
+#include "fast.h"
+
+bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
+{
+#ifdef VECTORS
+    double beta1 = rates->beta1, weight1 = 1 - beta1, correct1 = rates->correct1;
+    double beta2 = rates->beta2, weight2 = 1 - beta2, correct2 = rates->correct2;
+    double root2 = sqrt(correct2), rate = rates->lr * root2 / correct1, eps = rates->eps * root2;
+    if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
+        return false;
+    }
+    size_t i = 0;
+    for (; i + 4 * VEC <= n; i += 4 * VEC) {
+        Vec mean[4], denom[4];
+        for (size_t k = 0; k < 4; k++) {
+            size_t j = i + k * VEC;
+            Vec gj = load(g + j), mj = load(m + j), vj = load(v + j);
+            Vec square = vj + weight2 * (gj * gj - vj), root = square;
+            for (int r = 0; r < VEC; r++) root[r] = sqrt(root[r]);
+            mean[k] = mj + weight1 * (gj - mj);
+            denom[k] = root + eps;
+            store(m + j, mean[k]);
+            store(v + j, square);
+            store(g + j, ZERO);
+        }
+        Vec denom01 = denom[0] * denom[1], denom23 = denom[2] * denom[3], all = denom01 * denom23;
+        Vec inverse = rate / all, inverse01 = inverse * denom23, inverse23 = inverse * denom01;
+        Vec move[4] = {inverse01 * denom[1], inverse01 * denom[0], inverse23 * denom[3],
+                       inverse23 * denom[2]};
+        for (size_t k = 0; k < 4; k++) {
+            if (!(vec_sum(all) < 1e200)) move[k] = rate / denom[k];
+            store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
+        }
+    }
+    for (; i < n; i++) {
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
+        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
+        g[i] = 0;
+    }
+    return true;
+#else
+    (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;
+    return false;
+#endif
+}

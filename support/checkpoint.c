@@ -1,0 +1,300 @@
+/* checkpoint.c: model files, to and from a Run.
+ *
+ * A file may come from anyone. Its header is checked first, and memory is taken only for a model
+ * whose numbers the file could hold. Whatever a resume needs is in the file under names that begin
+ * with "train."; a file without it is still a model. Saves are atomic, by files.c.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_RANDOM = N_WORDS + 3 };  // numbers in train.random: words, words used, the gauss cache
+static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means
+
+// The characters of the vocabulary, each once. No document holds a line's end, so none is one.
+static bool read_vocab(Checkpoint *checkpoint, const char *vocab)
+{
+    Tokenizer *tokenizer = &checkpoint->tokenizer;
+    size_t n = strlen(vocab), used = 0;
+    bool ok = n > 0;
+    if (!new_tokenizer(tokenizer)) return false;
+    for (size_t i = 0; ok && i < n; i += used) {
+        uint32_t code = (uint32_t)decode_utf8((const unsigned char *)vocab + i, n - i, &used);
+        ok = code != '\n' && code != '\r' && !tokenizer->token_of[code];
+        tokenizer->uchars[tokenizer->BOS++] = code;
+        tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
+    }
+    tokenizer->vocab_size = tokenizer->BOS + 1;
+    return ok || fail("%s: metadata: vocab is not a row of different characters",
+                      checkpoint->header.path);
+}
+
+static void note_missing(Checkpoint *checkpoint, const char *what)
+{
+    if (checkpoint->missing[0]) return;
+    snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
+}
+
+// The configuration of the model, and what is stored of its run.
+static bool read_metadata(Checkpoint *checkpoint)
+{
+    const Header *header = &checkpoint->header;
+    Options *o = &checkpoint->options;
+    *o = recipes[RECIPE_MICROGPT];
+    const char *format = find_metadata(header, "format"), *vocab = find_metadata(header, "vocab");
+    if (!format || strcmp(format, "microgpt") != 0) {
+        return fail("%s: not a model of this program: metadata: format is not microgpt",
+                    header->path);
+    }
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        char key[64];
+        if (!option->stored) continue;
+        metadata_key(option, key, sizeof key);
+        const char *value = find_metadata(header, key);
+        if (!value && option->stored & OF_MODEL) {
+            return fail("%s: metadata: %s is missing", header->path, key);
+        }
+        if (!value && !(option->stored & OPTIONAL)) note_missing(checkpoint, key);
+        if (value && !set_option(o, option, value)) {
+            return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
+        }
+    }
+    if (o->config.n_embd % o->config.n_head) {
+        return fail("%s: metadata: n_embd is not a multiple of n_head", header->path);
+    }
+    if (!vocab) return fail("%s: metadata: vocab is missing", header->path);
+    return read_vocab(checkpoint, vocab);
+}
+
+// Could the file hold the model that it describes? A number takes at least four bytes.
+static bool check_sizes(const Checkpoint *checkpoint)
+{
+    const Header *header = &checkpoint->header;
+    const Config *config = &checkpoint->options.config;
+    bool holds = config->n_layer < header->n_tensors;
+    if (holds) {
+        Model sizes;
+        if (!size_model(&sizes, config, checkpoint->tokenizer.vocab_size)) return false;
+        free(sizes.layers);
+        holds = sizes.num_params <= header->data_size / 4 && sizes.n_matrices <= header->n_tensors;
+    }
+    return holds ||
+           fail("%s: the tensors are too few or too small for the configuration", header->path);
+}
+
+bool open_checkpoint(Checkpoint *checkpoint, const char *path)
+{
+    int file = open_file(path, O_RDONLY);
+    if (file < 0) return fail_errno(path);
+    *checkpoint = (Checkpoint){.file = file, .header = {.path = path}};
+    return read_header(file, &checkpoint->header) && read_metadata(checkpoint) &&
+           check_sizes(checkpoint);
+}
+
+void close_checkpoint(Checkpoint *checkpoint)
+{
+    if (!checkpoint->header.path) return;
+    close(checkpoint->file);
+    free_header(&checkpoint->header);
+    free_tokenizer(&checkpoint->tokenizer);
+    checkpoint->header = (Header){0};
+}
+
+// Says where a tensor's numbers go. It must be there, in its shape, unless only a resume needs it.
+static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matrix *w, double *to)
+{
+    const char *path = checkpoint->header.path;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", prefix, w->name);
+    Tensor *t = find_tensor(&checkpoint->header, name);
+    if (!t) {
+        note_missing(checkpoint, name);
+        return strncmp(name, "train.", 6) == 0 || fail("%s: tensor %s is missing", path, name);
+    }
+    size_t n_dims = w->cols ? 2 : 1;
+    if (t->n_dims != n_dims || t->shape[0] != w->rows || t->shape[1] != w->cols) {
+        return fail("%s: tensor %s: its shape does not fit the configuration", path, name);
+    }
+    t->to = to;
+    return find_name("F64|F32", t->dtype) >= 0 ||
+           fail("%s: tensor %s: its dtype is %s, not F64 or F32", path, name, t->dtype);
+}
+
+// The random generator, to and from the numbers of train.random.
+static void pack_random(const Random *random, double *numbers)
+{
+    for (size_t i = 0; i < N_WORDS; i++) numbers[i] = random->words[i];
+    numbers[N_WORDS] = (double)random->used;
+    numbers[N_WORDS + 1] = random->has_gauss;
+    numbers[N_WORDS + 2] = random->has_gauss ? random->gauss_next : 0;
+}
+
+static bool unpack_random(Random *random, const double *numbers)
+{
+    for (size_t i = 0; i < N_WORDS + 2; i++) {
+        double x = numbers[i], max = i < N_WORDS ? 4294967295.0 : i == N_WORDS ? N_WORDS : 1;
+        if (x < 0 || x > max || x != floor(x)) return false;
+    }
+    const double *rest = numbers + N_WORDS;
+    *random = (Random){.used = (size_t)rest[0], .has_gauss = rest[1] > 0, .gauss_next = rest[2]};
+    for (size_t i = 0; i < N_WORDS; i++) random->words[i] = (uint32_t)numbers[i];
+    return true;
+}
+
+bool read_tensors(Checkpoint *checkpoint, Model *model)
+{
+    Header *header = &checkpoint->header;
+    Matrix train_random = {.name = "train.random", .rows = N_RANDOM};
+    double numbers[N_RANDOM] = {0};
+    double *const vectors[] = {model->params, model->m, model->v};
+    const Tensor *random = find_tensor(header, train_random.name);
+    bool found = random, exact = random && random->width == 8;  // F32 would round its words
+    if (!place_tensor(checkpoint, "", &train_random, numbers)) return false;
+    for (size_t i = 0; i < model->n_matrices; i++) {
+        const Matrix *w = &model->state_dict[i];
+        for (size_t p = 0; p < 3; p++) {
+            double *to = vectors[p] + (w->data - model->params);
+            if (!place_tensor(checkpoint, prefixes[p], w, to)) return false;
+        }
+    }
+    if (!read_data(checkpoint->file, header)) return false;
+    if (found && !exact) note_missing(checkpoint, "train.random in F64");
+    model->steps_done = checkpoint->options.step;
+    checkpoint->has_random = exact;
+    return !exact || unpack_random(&checkpoint->random, numbers) ||
+           fail("%s: tensor train.random: not the state of the random generator", header->path);
+}
+
+// A whole model: its sizes and its tokenizer, memory, its numbers.
+bool load_model(Job *job, const char *path)
+{
+    Checkpoint *checkpoint = &job->checkpoint;
+    Run *run = &job->run;
+    if (!open_checkpoint(checkpoint, path)) return false;
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        char text[64];
+        option_text(option, &checkpoint->options, text, sizeof text);
+        if (option->stored & OF_MODEL) set_option(&job->o, option, text);
+    }
+    run->tokenizer = checkpoint->tokenizer;
+    checkpoint->tokenizer = (Tokenizer){0};
+    return new_model(run) && read_tensors(checkpoint, &run->model);
+}
+
+static bool check_missing(const Checkpoint *checkpoint)
+{
+    return !checkpoint->missing[0] || fail("%s: a model that cannot be resumed: it has no %s",
+                                           checkpoint->header.path, checkpoint->missing);
+}
+
+// A resumed run keeps the options of its file, except those that may change and are given.
+bool take_options(Options *o, const Checkpoint *checkpoint)
+{
+    if (!check_missing(checkpoint)) return false;
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        char ours[64], theirs[64];
+        if (!option->stored) continue;
+        option_text(option, o, ours, sizeof ours);
+        option_text(option, &checkpoint->options, theirs, sizeof theirs);
+        bool given = o->given >> (option - options) & 1;
+        if (given && !(option->stored & FREE) && strcmp(ours, theirs) != 0) {
+            return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
+        }
+        if (!given) set_option(o, option, theirs);  // checked when the file was read
+    }
+    return o->config.steps >= o->step ||
+           usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume,
+                 o->step);
+}
+
+// The same documents give the same vocabulary; a file that says otherwise is not of this run.
+bool resume_run(Job *job)
+{
+    Checkpoint *checkpoint = &job->checkpoint;
+    Run *run = &job->run;
+    const Tokenizer *ours = &run->tokenizer, *theirs = &checkpoint->tokenizer;
+    bool same = checkpoint->options.fingerprint == job->fingerprint && ours->BOS == theirs->BOS &&
+                memcmp(ours->uchars, theirs->uchars, ours->BOS * sizeof *ours->uchars) == 0;
+    if (!same) {
+        return fail("%s: not the documents that %s was trained on", data_name(&job->o),
+                    job->o.resume);
+    }
+    if (!read_tensors(checkpoint, &run->model) || !check_missing(checkpoint)) return false;
+    job->rng = checkpoint->random;
+    close_checkpoint(checkpoint);
+    return true;
+}
+
+// The header, which the caller frees: the configuration, the run, a line for every tensor.
+static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header,
+                       size_t *length)
+{
+    const Model *model = &run->model;
+    FILE *out = open_memstream(header, length);
+    if (!out) return no_memory();
+    o.step = step;
+    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        char pair[STORED_ROOM];
+        fputs(stored_text(&options[i], &o, pair), out);
+    }
+    fprintf(out, ",\"vocab\":\"");
+    write_characters(out, run->tokenizer.uchars, run->tokenizer.BOS);
+    fprintf(out, "\"}");
+    size_t at = 0;
+    for (size_t p = 0; p < 3; p++) {
+        for (size_t i = 0; i < model->n_matrices; i++) {
+            const Matrix *w = &model->state_dict[i];
+            at = write_tensor(out, prefixes[p], w->name, w->rows, w->cols, at);
+        }
+    }
+    write_tensor(out, "", "train.random", N_RANDOM, 0, at);
+    fprintf(out, "}%*s", (int)((8 - (ftell(out) + 1) % 8) % 8), "");  // numbers start at 8 * n
+    bool error = ferror(out), ok = fclose(out) == 0 && !error;
+    if (ok && *length <= MAX_HEADER) return true;
+    free(*header);
+    return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
+}
+
+// Can the model be saved, as far as that can be known before the first step?
+bool can_save(Target *target, const Options *o, const Run *run)
+{
+    size_t length;
+    char *header;
+    if (!find_target(target, o->save)) return false;
+    if (!new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
+    free(header);
+    return true;
+}
+
+// Writes the model and what a resume needs.
+bool save_model(Target *target, const Options *o, const Run *run)
+{
+    static Output out;
+    const Model *model = &run->model;
+    double numbers[N_RANDOM];
+    size_t length, n = (size_t)model->num_params;
+    char *header;
+    pack_random(run->rng, numbers);
+    const double *const parts[] = {model->params, model->m, model->v, numbers};
+    const size_t sizes[] = {n, n, n, N_RANDOM};
+    uint64_t hash = FNV_START;
+    for (size_t p = 0; p < 4; p++) {
+        if (!all_finite(parts[p], sizes[p])) {
+            return fail("%s: not saved: a parameter is no longer finite", target->name);
+        }
+        hash = hash_numbers(hash, parts[p], sizes[p]);
+    }
+    if (!new_header(*o, model->steps_done, run, hash, &header, &length)) return false;
+    begin_save(target, &out);
+    put_header(&out, header, length);
+    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
+    free(header);
+    return end_save(target, &out);
+}

@@ -1,0 +1,82 @@
+/* chunks.c: the memory of the tape, and how it grows.
+ *
+ * tape_init() takes the first chunk of values and the first entries; vector_in_next_chunk() and
+ * more_entries() take more. If there is none, they do not return: t->no_memory() is called, or else
+ * the program is aborted. The tape can then be dropped and used again. Nothing is given back before
+ * tape_free().
+ */
+#include "fast.h"
+
+#include <stdlib.h>
+
+enum { LINE = 64 };  // bytes in a cache line
+
+// A chunk starts with a cache line. What calloc() returned is noted in front of it.
+static bool new_chunk(Tape *t)
+{
+    double **chunks = realloc(t->chunks, (t->n_chunks + 1) * sizeof *chunks);
+    if (!chunks) return false;
+    t->chunks = chunks;
+    char *memory = calloc(1, 2 * t->chunk * sizeof(double) + 2 * LINE);
+    if (!memory) return false;
+    void **data = (void **)(void *)(memory + 2 * LINE - (uintptr_t)memory % LINE);
+    data[-1] = memory;
+    t->chunks[t->n_chunks++] = (double *)(void *)data;
+    return true;
+}
+
+static bool new_entries(Tape *t)
+{
+    size_t max = t->max_entries ? 2 * t->max_entries : 1024;
+    if (max > SIZE_MAX / sizeof(Entry)) return false;
+    Entry *entries = realloc(t->entries, max * sizeof *entries);
+    if (!entries) return false;
+    t->entries = entries;
+    t->max_entries = max;
+    return true;
+}
+
+static void no_memory(const Tape *t)
+{
+    if (t->no_memory) t->no_memory();
+    abort();
+}
+
+double *vector_in_next_chunk(Tape *t, size_t n)
+{
+    if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) no_memory(t);
+    t->data = t->chunks[++t->this_chunk];
+    t->n_values = 0;
+    return ag_vector(t, n);
+}
+
+void more_entries(Tape *t)
+{
+    if (!new_entries(t)) no_memory(t);
+}
+
+// From a value to its gradient it is an odd number of cache lines: the two do not compete for one
+// place in the cache.
+bool tape_init(Tape *t, size_t chunk)
+{
+    *t = (Tape){.fused = true};
+    if (chunk > SIZE_MAX / 64) return false;
+    size_t lines = (chunk + 2 * BLOCK) * sizeof(double) / LINE + 1;
+    t->chunk = (lines | 1) * LINE / sizeof(double);
+    t->lanes = new_lanes();
+    if (!t->lanes || !new_chunk(t) || !new_entries(t)) {
+        tape_free(t);
+        return false;
+    }
+    t->data = t->chunks[0];
+    return true;
+}
+
+void tape_free(Tape *t)
+{
+    for (size_t i = 0; i < t->n_chunks; i++) free(((void **)(void *)t->chunks[i])[-1]);
+    free(t->chunks);
+    free(t->entries);
+    free_lanes(t->lanes);
+    *t = (Tape){0};
+}

@@ -1,0 +1,162 @@
+/* command_line.c: the table of commands, the command line and the help. */
+#define _XOPEN_SOURCE 700
+#include "command_line.h"
+#include "output.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const Command commands[] = {
+    {"train", "[OPTION]...", "train, then print samples; the default", TRAIN, 0, 0},
+    {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1},
+    {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1},
+    {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2},
+    {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2},
+};
+const size_t N_COMMANDS = sizeof commands / sizeof commands[0];
+
+// Is a word of n characters nearly this name? At most two characters, in one place, may differ.
+static bool is_similar(const char *name, const char *word, size_t n)
+{
+    size_t length = strlen(name), same = 0, last = 0;
+    size_t shorter = n < length ? n : length, longer = n < length ? length : n;
+    while (same < shorter && word[same] == name[same]) same++;
+    while (same + last < shorter && word[n - 1 - last] == name[length - 1 - last]) last++;
+    return longer - same - last <= 2 && 2 * (same + last) >= longer;
+}
+
+// Fails: an argument too many after this command or, if it is NULL, no command at all. A file may
+// be meant as data.
+static bool unexpected(const char *argument, const Command *command)
+{
+    const char *problem = command ? "one argument too many" : "no such command";
+    bool train = !command || command->bit == TRAIN;
+    bool file = strpbrk(argument, "./") || access(argument, F_OK) == 0;
+    if (train && file) {
+        return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
+    }
+    return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
+                 command ? " " : "");
+}
+
+// The option that `-q`, `--name` or `--name=value` gives. The beginning of a name will do, if no
+// other option begins so. NULL: the error is recorded.
+static const Option *find_option(const Command *command, const char *argument)
+{
+    bool letter = argument[1] != '-';
+    const char *name = argument + 2, *near = NULL;
+    size_t length = letter ? 0 : strcspn(name, "="), n_found = 0;
+    const Option *found = NULL;
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        if (!(option->commands & command->bit)) continue;
+        if (letter && argument[1] == option->letter && !*name) return option;
+        if (!length) continue;
+        if (strncmp(option->name, name, length) == 0) {
+            if (option->name[length] == '\0') return option;
+            found = option;
+            n_found++;
+        }
+        if (is_similar(option->name, name, length)) near = option->name;
+    }
+    if (n_found == 1) return found;
+    bool hint = near && !n_found;
+    set_failure(USAGE, "%.*s: %s; %s%s%s microgpt %s --help", letter ? INT_MAX : (int)length + 2,
+                argument, n_found ? "the beginning of more than one option" : "no such option",
+                hint ? "did you mean --" : "", hint ? near : "", hint ? "? See" : "see",
+                command->name);
+    return NULL;
+}
+
+// Reads the arguments after the command over the defaults of the recipe. With `only`, it sets that
+// option alone.
+static bool read_arguments(Options *o, int argc, char **argv, const char *only)
+{
+    const Command *command = o->command;
+    bool options_over = false;
+    *o = recipes[o->recipe];
+    o->command = command;
+    for (int i = 0; i < argc; i++) {
+        const char *argument = argv[i];
+        if (options_over || argument[0] != '-' || !argument[1]) {
+            if (o->n_arguments == command->max) return unexpected(argument, command);
+            o->arguments[o->n_arguments++] = argument;
+            continue;
+        }
+        options_over = strcmp(argument, "--") == 0;
+        if (options_over) continue;
+        const Option *option = find_option(command, argument);
+        if (!option) return false;
+        const char *name = option->name, *value = argument[1] == '-' ? strchr(argument, '=') : NULL;
+        bool flag = option->kind == FLAG, last = i + 1 == argc;
+        if (flag && value) return usage("--%s takes no value", name);
+        if (!flag && !value && last) return usage("--%s needs a value: %s", name, option->argument);
+        value = flag ? NULL : value ? value + 1 : argv[++i];
+        if ((!only || strcmp(only, name) == 0) && !set_option(o, option, value)) return false;
+        o->given |= (uint64_t)1 << (option - options);
+    }
+    return true;
+}
+
+// Reads the arguments twice: first for the recipe, wherever it stands, then for the rest.
+bool parse_command_line(Options *o, int argc, char **argv)
+{
+    const Command *command = commands, *end = commands + N_COMMANDS;
+    bool named = argc > 1 && argv[1][0] != '-';
+    int first = named ? 2 : 1;
+    while (named && command < end && strcmp(argv[1], command->name) != 0) command++;
+    if (command == end) return unexpected(argv[1], NULL);
+    *o = (Options){.command = command, .recipe = RECIPE_MICROGPT};
+    if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
+    if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
+    if (o->help || o->version) return true;
+    if (o->n_arguments < command->min) {
+        return usage("%s: an argument is missing; see microgpt %s --help", command->name,
+                     command->name);
+    }
+    Config *config = &o->config;
+    if (config->temperature < 1e-200) {  // scores divided by it could overflow
+        o->greedy = true;
+        config->temperature = 1;
+    }
+    if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
+    if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
+    // A resumed run takes its sizes from the file.
+    return o->resume || config->n_embd % config->n_head == 0 ||
+           usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, config->n_embd,
+                 config->n_head);
+}
+
+// " (1000; lesson: 500)": the default in both recipes, if they differ. "" if the help says it.
+static void default_text(const Option *option, char *text, size_t room)
+{
+    char a[32], b[32];
+    option_text(option, &recipes[RECIPE_MICROGPT], a, sizeof a);
+    option_text(option, &recipes[RECIPE_LESSON], b, sizeof b);
+    bool differ = strcmp(a, b) != 0 && option->offset != FIELD(recipe);
+    bool none = !*a || strstr(option->help, "(default: ");
+    snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
+}
+
+void print_help(const Command *command)
+{
+    say("Usage:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "microgpt %s %s", commands[i].name, commands[i].arguments);
+        say("  %-39s %s\n", left, commands[i].summary);
+    }
+    say("\nOptions of %s:\n", command->name);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const Option *option = &options[i];
+        const char *argument = option->argument ? option->argument : "";
+        char left[64], letter[8] = "    ", value[80];
+        if (!(option->commands & command->bit)) continue;
+        if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+        snprintf(left, sizeof left, "%s--%s %s", letter, option->name, argument);
+        default_text(option, value, sizeof value);
+        say("  %-31s %s%s\n", left, option->help, value);
+    }
+}

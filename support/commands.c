@@ -1,0 +1,198 @@
+/* commands.c: what each command does, from its options to its exit status. The one Job is here. */
+#define _XOPEN_SOURCE 700
+#include "command_line.h"
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static Job job;  // too large for small stacks
+
+static void free_job(void)
+{
+    Run *run = &job.run;
+    close_checkpoint(&job.checkpoint);
+    free(run->docs.list);
+    free(run->docs.text);
+    free_tokenizer(&run->tokenizer);
+    free_model(&run->model);
+    free(job.samples.prompt.tokens);
+    free(job.samples.known);
+    free(job.weights);
+    free(job.stats);
+    free(job.page.html);
+    free(job.page.model);
+    free(job.page.losses);
+}
+
+// Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
+static void out_of_memory(void)
+{
+    if (job.progress.show_bar) show("\r\033[J");
+    fail_stopped(&job, "not enough memory");
+    exit(report(false));
+}
+
+// The documents of --data, or the shipped names, as characters.
+static bool read_texts(void)
+{
+    const Options *o = &job.o;
+    char name[4200];
+    int file = STDIN_FILENO;
+    snprintf(name, sizeof name, "%s", data_name(o));
+    if (!o->data) {
+        file = open_shipped(job.argv0, "names.txt", name, sizeof name);
+    } else if (strcmp(o->data, "-") != 0) {
+        file = open_file(o->data, O_RDONLY);
+    }
+    const char *hint = o->data ? "" : "; to use other documents: --data FILE";
+    if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    bool ok = (fstat(file, &job.data_file) == 0 || fail_errno(name)) &&
+              read_all(file, &bytes, &n, name) && split_documents(bytes, n, &job.run.docs, name);
+    free(bytes);
+    if (file != STDIN_FILENO) close(file);
+    return ok;
+}
+
+// What the story reads. The tokenizer gets its memory, too, so that nothing fails in between.
+bool read_documents(Run *run)
+{
+    if (!read_texts() || !new_tokenizer(&run->tokenizer)) return false;
+    if (job.o.save || job.o.resume) job.fingerprint = fingerprint(&run->docs);
+    return true;
+}
+
+// A model and the documents to judge it by: the first *n of them, `most` unless --docs says.
+static bool load_with_documents(size_t most, size_t *n)
+{
+    Run *run = &job.run;
+    if (!read_texts() || !load_model(&job, job.o.arguments[0])) return false;
+    uint64_t docs = job.o.docs ? job.o.docs : most;
+    *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
+    for (size_t i = 0; i < *n; i++) {
+        const Document *doc = &run->docs.list[i];
+        size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
+        if (done == doc->length) continue;
+        char bytes[4];
+        uint32_t unknown = doc->tokens[done];
+        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
+        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&job.o),
+                    doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
+    }
+    note_documents(run, *n);
+    return true;
+}
+
+// The story. A resumed run takes its options from the file before it begins.
+static bool run_train(void)
+{
+    const Options *o = &job.o;
+    Checkpoint *checkpoint = &job.checkpoint;
+    if (o->resume && !open_checkpoint(checkpoint, o->resume)) return false;
+    if (o->resume && !take_options(&job.o, checkpoint)) return false;
+    if (!microgpt(&job.run)) return false;
+    if (job.progress.show_bar && o->config.samples) {
+        show("samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n",
+             job.samples.n_known, o->config.samples);
+    }
+    return true;
+}
+
+// Samples alone. The random numbers go on from where training left them, unless another seed is
+// asked for: the names are those that training printed.
+static bool run_sample(void)
+{
+    const Options *o = &job.o;
+    const Checkpoint *checkpoint = &job.checkpoint;
+    Run *run = &job.run;
+    if (!load_model(&job, o->arguments[0])) return false;
+    if (!read_prompt(run, "--prompt", o->prompt)) return false;
+    if (o->new && !read_texts()) return false;
+    if (o->new && !know_documents(&job, run->docs.n, o->config.samples, NULL)) return false;
+    uint64_t seed = checkpoint->options.config.seed;
+    bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
+    random_seed(&job.rng, o->config.seed);
+    if (checkpoint->has_random && same) job.rng = checkpoint->random;
+    return infer(run);
+}
+
+// How surprised a model is by documents, token by token.
+static bool run_eval(void)
+{
+    Run *run = &job.run;
+    size_t n_docs = 0, n_tokens = 0;
+    if (!load_with_documents(SIZE_MAX, &n_docs)) return false;
+    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
+    if (!isfinite(exp(loss))) {
+        return fail("%s: the %s is not finite", job.o.arguments[0],
+                    isfinite(loss) ? "perplexity" : "loss");
+    }
+    say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
+        n_tokens, loss, loss / log(2), exp(loss));
+    return true;
+}
+
+// What the heads look at: in one word, or over a file of documents.
+static bool run_heads(void)
+{
+    const Options *o = &job.o;
+    size_t n_docs = 0;
+    if (o->n_arguments < 2) return load_with_documents(1000, &n_docs) && show_heads(&job, n_docs);
+    if (o->data || o->docs) return usage("--data and --docs go with heads MODEL, not with a word");
+    return load_model(&job, o->arguments[0]) &&
+           read_prompt(&job.run, "the word", o->arguments[1]) && show_word(&job);
+}
+
+// The model as a page for a browser. Documents go in if they are asked for, or if the shipped
+// names are what it was trained on.
+static bool run_page(void)
+{
+    const char *path = job.o.arguments[0];
+    if (isatty(STDOUT_FILENO)) {
+        return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > "
+                     "page.html",
+                     path);
+    }
+    if (!load_model(&job, path) || !read_page(&job) || !read_texts()) return false;
+    job.fingerprint = fingerprint(&job.run.docs);
+    say_page(&job, job.o.data || job.fingerprint == job.checkpoint.options.fingerprint);
+    return true;
+}
+
+bool read_command_line(int argc, char **argv)
+{
+    start_output();
+    job.argv0 = argv[0];
+    job.no_memory = out_of_memory;
+    job.run = (Run){.config = &job.o.config, .rng = &job.rng, .job = &job};
+    return parse_command_line(&job.o, argc, argv);
+}
+
+bool run_command(void)
+{
+    static bool (*const runs[])(void) = {
+        [TRAIN] = run_train, [SAMPLE] = run_sample, [EVAL] = run_eval,
+        [HEADS] = run_heads, [PAGE] = run_page,
+    };
+    const Command *command = job.o.command;
+    bool ok = true;
+    if (job.o.help) {
+        print_help(command);
+    } else if (job.o.version) {
+        say("microgpt %s\n", VERSION);
+    } else {
+        if (command->bit == TRAIN) handle_signals();
+        ok = runs[command->bit]();
+    }
+    free_job();
+    return ok;
+}
+
+int report(bool ok) { return end_output(ok); }

@@ -1,0 +1,185 @@
+/* files.c: shipped files, signals, and atomic saves. */
+#define _XOPEN_SOURCE 700
+#include "files.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// The first program of this name along PATH, as a shell finds it; else the name itself.
+static int find_in_path(const char *argv0, char *path, size_t room)
+{
+    const char *folders = strchr(argv0, '/') ? NULL : getenv("PATH");
+    for (size_t n; folders; folders = folders[n] ? folders + n + 1 : NULL) {
+        n = strcspn(folders, ":");
+        int length = snprintf(path, room, "%.*s/%s", n ? (int)n : 1, n ? folders : ".", argv0);
+        if (length > 0 && length < (int)room && access(path, X_OK) == 0) return length;
+    }
+    return snprintf(path, room, "%s", argv0);
+}
+
+void program_folder(const char *argv0, char *folder, size_t room)
+{
+    ssize_t n = readlink("/proc/self/exe", folder, room - 1);
+    if (n < 0) n = find_in_path(argv0, folder, room);
+    folder[n < (ssize_t)room ? n : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    folder[slash ? slash - folder + 1 : 0] = '\0';
+}
+
+// Looks in data/ beside the program, then where `make install` puts files. `name` becomes the path.
+int open_shipped(const char *argv0, const char *shipped, char *name, size_t room)
+{
+    char folder[4096];
+    program_folder(argv0, folder, sizeof folder);
+    snprintf(name, room, "%sdata/%s", folder, shipped);
+    int file = open_file(name, O_RDONLY);
+    if (file >= 0 || errno != ENOENT) return file;
+    snprintf(name, room, "%s../share/microgpt/%s", folder, shipped);
+    return open_file(name, O_RDONLY);
+}
+
+bool is_file(const char *name, const struct stat *file)
+{
+    struct stat info;
+    return name && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_dev == file->st_dev &&
+           info.st_ino == file->st_ino;
+}
+
+bool same_file(const char *a, const char *b)
+{
+    struct stat info;
+    return b && stat(b, &info) == 0 && is_file(a, &info);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Signals. The handler reads only flags, and a name that does not change while its flag is set.
+ */
+volatile sig_atomic_t running;
+static sigset_t handled;                  // the signals that on_signal() takes
+static volatile sig_atomic_t unfinished;  // a file of this name is being written:
+static char unfinished_name[PATH_MAX + 64];
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    if (interrupted || !running) {
+        if (unfinished) unlink(unfinished_name);
+        _exit(INTERRUPTED);
+    }
+    interrupted = 1;
+}
+
+// Without SA_RESTART: a signal interrupts a call that waits. Signals that are ignored at the start
+// stay ignored, as under nohup.
+void handle_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGHUP, SIGTERM};
+    struct sigaction ours = {.sa_handler = on_signal}, before;
+    sigemptyset(&handled);
+    ours.sa_mask = handled;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+        sigaction(signals[i], &ours, NULL);
+        sigaddset(&handled, signals[i]);
+    }
+}
+
+void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
+
+/* ------------------------------------------------------------------------------------------------
+ * Saves.
+ */
+// Opens a new file beside the final one. A long name is cut between characters, so that the suffix
+// fits. -1: errno says why.
+static int open_part(Target *target)
+{
+    const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
+    size_t length = strlen(base), used = length < 200 ? length : 200;
+    while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
+    int fd = -1, folder = (int)(base - target->path), prefix = folder + (int)used;
+    snprintf(target->folder, sizeof target->folder, "%.*s.", folder, target->path);
+    hold_signals(true);
+    for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
+        sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
+        fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
+    }
+    strcpy(unfinished_name, target->part);
+    unfinished = fd >= 0;
+    hold_signals(false);  // which leaves errno alone
+    return fd;
+}
+
+// The new file gets the mode, group and owner of the one it replaces. Best effort. If the group
+// cannot be kept, it loses access.
+static void take_mode(const Target *target, int fd)
+{
+    struct stat old;
+    mode_t mask = umask(0);
+    umask(mask);
+    mode_t mode = 0666 & ~mask;
+    if (stat(target->path, &old) == 0) {
+        mode = old.st_mode & 0777;
+        bool kept =
+            fchown(fd, old.st_uid, old.st_gid) == 0 || fchown(fd, (uid_t)-1, old.st_gid) == 0;
+        if (!kept) mode &= 0707;
+    }
+    fchmod(fd, mode);
+}
+
+bool find_target(Target *target, const char *name)
+{
+    struct stat info;
+    target->name = name;
+    bool there = realpath(name, target->path);
+    if (there && (stat(target->path, &info) < 0 || access(target->path, W_OK) < 0)) {
+        return fail_errno(name);
+    }
+    if (there && !S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
+    if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
+    if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
+    if (!there) snprintf(target->path, sizeof target->path, "%s", name);
+    target->reserve = open_part(target);
+    if (target->reserve < 0) return fail_errno(name);
+    dup2(STDERR_FILENO, target->reserve);  // closes the file, keeps the descriptor
+    unlink(target->part);
+    unfinished = 0;
+    return true;
+}
+
+void begin_save(Target *target, Output *out)
+{
+    if (target->reserve >= 0) close(target->reserve);
+    target->reserve = -1;
+    out->n = 0;
+    out->file = open_part(target);
+    out->error = out->file < 0 ? errno : 0;
+}
+
+bool end_save(Target *target, Output *out)
+{
+    flush(out);
+    if (out->file >= 0) take_mode(target, out->file);
+    while (!out->error && fsync(out->file) < 0) out->error = errno == EINTR ? 0 : errno;
+    if (out->file >= 0 && close(out->file) < 0 && !out->error) out->error = errno;
+    hold_signals(true);
+    bool whole = !out->error, renamed = whole && rename(target->part, target->path) == 0;
+    if (whole) out->error = errno;
+    if (!whole && out->file >= 0) unlink(target->part);
+    unfinished = 0;
+    // Best effort: the new name must survive a power failure, too.
+    int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
+    if (folder >= 0) {
+        fsync(folder);
+        close(folder);
+    }
+    if (!interrupted) hold_signals(false);  // after the last save nothing cuts its message
+    return renamed || fail(whole ? "%s: not saved under this name: %s; the model is in %s"
+                                 : "%s: not saved: %s",
+                           target->name, strerror(out->error), target->part);
+}

@@ -1,0 +1,154 @@
+/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there
+ * is one head at one position, and its first operand is the weights, one for each position that
+ * was looked at.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The next weighted sum from entry *at on, or NULL. Its layer, head and position follow from how
+// many came before it.
+static const Entry *next_attention(const Tape *tape, size_t *at)
+{
+    while (*at < tape->n_entries && tape->entries[*at].op != OP_WEIGHTED_SUM) ++*at;
+    return *at < tape->n_entries ? &tape->entries[(*at)++] : NULL;
+}
+
+// Adds up what each head looked at in the document that was just run.
+static void add_attention(const Model *model, HeadStats *stats)
+{
+    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, k = 0;
+    for (const Entry *attention; (attention = next_attention(&model->tape, &at)); k++) {
+        HeadStats *head = &stats[k % n_heads];
+        size_t query = k / n_heads;
+        for (size_t key = 0; key < attention->n; key++) {
+            double weight = attention->a[key];
+            double *share = &head->elsewhere;
+            if (key == 0) share = &head->first;
+            if (key + 1 == query) share = &head->previous;
+            if (key == query) share = &head->self;
+            *share += weight;
+            head->entropy -= weight > 0 ? weight * log2(weight) : 0;
+        }
+    }
+}
+
+// The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
+// unless that is NULL.
+double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
+                 HeadStats *stats)
+{
+    double sum = 0;
+    *n_tokens = 0;
+    for (size_t i = 0; i < n_docs; i++) {
+        tape_drop(&model->tape);
+        size_t n = take_document(model, &docs[i]);
+        double *loss = document_loss(model, n);
+        tape_compute(&model->tape);
+        sum += *loss * (double)n;
+        *n_tokens += n;
+        if (stats) add_attention(model, stats);
+    }
+    return sum / (double)*n_tokens;
+}
+
+// The loss with one head silenced: its columns of attn_wo, which are all that its output meets,
+// are zero. The matrix is kept in Adam's memory, which only training needs.
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h)
+{
+    Matrix *wo = model->layers[h / model->n_head].attn_wo;
+    double *backup = model->m, *columns = wo->data + h % model->n_head * model->head_dim;
+    size_t bytes = wo->rows * wo->cols * sizeof *backup, n_tokens;
+    memcpy(backup, wo->data, bytes);
+    for (size_t row = 0; row < wo->rows; row++) {
+        memset(columns + row * wo->cols, 0, model->head_dim * sizeof *columns);
+    }
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
+    memcpy(wo->data, backup, bytes);
+    return loss;
+}
+
+static void say_stats_values(const Model *model, const HeadStats *stats, double loss)
+{
+    say("layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\tloss_without\n");
+    for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
+        const HeadStats *s = &stats[h];
+        say("%zu\t%zu\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\t%.17g\n", h / model->n_head,
+            h % model->n_head, s->self, s->previous, s->first, s->elsewhere, s->entropy, loss,
+            s->loss);
+    }
+}
+
+bool show_heads(Job *job, size_t n_docs)
+{
+    const char *path = job->o.arguments[0];
+    Model *model = &job->run.model;
+    const Document *docs = job->run.docs.list;
+    size_t n_heads = model->n_layer * model->n_head, n_tokens;
+    HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
+    if (!stats) return no_memory();
+    model->tape.fused = true;  // heads are read off whole entries, in every build
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
+    if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
+    for (size_t h = 0; h < n_heads; h++) {
+        stats[h].self /= tokens;
+        stats[h].previous /= tokens;
+        stats[h].first /= tokens;
+        stats[h].elsewhere /= tokens;
+        stats[h].entropy /= tokens;
+        stats[h].loss = loss_without(model, docs, n_docs, h);
+        if (!isfinite(stats[h].loss)) {
+            return fail("%s: the loss without layer %zu head %zu is not finite", path,
+                        h / model->n_head, h % model->n_head);
+        }
+    }
+    if (job->o.tsv) {
+        say_stats_values(model, stats, loss);
+    } else {
+        say_stats(model, stats, loss);
+        say_findings(model, stats, loss);
+    }
+    return true;
+}
+
+static void say_map_values(const Model *model, const double *const *weights, size_t n)
+{
+    size_t n_heads = model->n_layer * model->n_head;
+    say("layer\thead\tquery\tkey\tweight\n");
+    for (size_t k = 0; k < n_heads * n; k++) {
+        size_t h = k / n, query = k % n;
+        // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): as in draw_maps()
+        const double *w = weights[query * n_heads + h];
+        for (size_t key = 0; key <= query; key++) {
+            say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
+                w[key]);
+        }
+    }
+}
+
+bool show_word(Job *job)
+{
+    Run *run = &job->run;
+    Model *model = &run->model;
+    model->tape.fused = true;  // heads are read off whole entries, in every build
+    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, n = 0;
+    mean_loss(model, &job->samples.prompt, 1, &n, NULL);
+    // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is one position at least
+    job->weights = malloc(n_heads * n * sizeof *job->weights);
+    if (!job->weights) return no_memory();
+    for (size_t k = 0; k < n_heads * n; k++) {
+        const Entry *attention = next_attention(&model->tape, &at);
+        bool finite = attention && all_finite(attention->a, k / n_heads + 1);
+        if (!finite) return fail("%s: the attention is not finite", job->o.arguments[0]);
+        job->weights[k] = attention->a;
+    }
+    if (job->o.tsv) {
+        say_map_values(model, job->weights, n);
+    } else {
+        draw_maps(run, job->weights, n);
+    }
+    return true;
+}

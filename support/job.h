@@ -1,0 +1,141 @@
+/* job.h: a command at work, and what the files of this row ask of each other. A Run is what the
+ * algorithm sees of a command; the Job around it is everything else.
+ *
+ * Functions that return bool have recorded the error when they return false.
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include "files.h"
+#include "model.h"
+#include "safetensors.h"
+
+#include <sys/stat.h>
+
+// A model file being read: the header first, the numbers when there is memory for them.
+typedef struct {
+    int file;  // a descriptor, open while header.path is not NULL
+    Header header;
+    Options options;      // those that the file stores; defaults for the rest
+    Tokenizer tokenizer;  // of the file's vocabulary
+    Random random;        // where the random numbers were
+    bool has_random;
+    char missing[64];  // the first thing that a resume needs and the file lacks, or ""
+} Checkpoint;
+
+enum { POINTS = 256 };  // of the loss curve, at most
+
+// A long run: what it shows, logs and saves.
+typedef struct {
+    bool training;              // there are steps that no model file holds yet
+    Target target;              // of --save
+    Output *log;                // NULL: no log
+    bool show_lines, show_bar;  // a line per step? a progress bar?
+    uint64_t steps_before;      // steps done before this run began
+    uint64_t steps;             // steps to do, those included
+    uint64_t curve_start;       // the step before the curve: a log may know some earlier ones
+    double began, last_draw, last_flush;
+    double smooth, smooth_weight;  // running mean of the loss, and how much of it is there
+    double last_sum, last_n;       // of the losses of the last steps
+    double curve_sum[POINTS], curve_n[POINTS];
+} Progress;
+
+// Drawing samples.
+typedef struct {
+    Document prompt;            // the tokens that every sample begins with
+    bool numbered;              // "sample  1: ", as after training
+    bool failed;                // the probabilities were not finite
+    uint64_t *known;            // [n_slots] hashes of known texts; NULL: nothing is compared
+    size_t n_slots;             // a power of two
+    uint64_t n_drawn, n_known;  // samples so far; those that were known
+    uint64_t known_in_a_row;    // since the last one that was not
+} Samples;
+
+// What a head does, on average.
+typedef struct {
+    double self, previous, first, elsewhere;  // shares of its attention; the first that fits
+    double entropy;                           // bits: 0 for one position, log2(n) for n alike
+    double loss;                              // of the model without this head
+} HeadStats;
+
+// What goes into a page.
+typedef struct {
+    unsigned char *html;   // [n_html] the shipped page
+    size_t n_html, place;  // where the model goes
+    unsigned char *model;  // [n_model] the model file
+    size_t n_model;
+    double *losses;  // [n_losses] of its log, one per step without a gap; NULL: no log
+    size_t n_losses;
+    uint64_t first;  // the step of the first one
+} Page;
+
+// A command. free_job() frees all of it.
+typedef struct Job {
+    Run run;
+    Options o;
+    const char *argv0;
+    Random rng;
+    void (*no_memory)(void);  // ends the command when memory runs out in the middle
+    struct stat data_file;    // where the documents came from
+    uint64_t fingerprint;     // of the documents
+    Checkpoint checkpoint;
+    Progress progress;
+    Samples samples;
+    const double **weights;  // heads: attention in one word, [position][layer][head]
+    HeadStats *stats;        // heads: [layer][head] over a file
+    Page page;
+} Job;
+
+// memory.c
+bool fits_memory(double bytes);  // the machine's, and the address space
+bool size_model(Model *model, const Config *config, size_t vocab_size);  // counts; takes layers
+void free_model(Model *model);
+bool new_tokenizer(Tokenizer *tokenizer);  // room for every character, none in it
+void free_tokenizer(Tokenizer *tokenizer);
+
+// checkpoint.c
+bool open_checkpoint(Checkpoint *checkpoint, const char *path);  // reads the header
+bool read_tensors(Checkpoint *checkpoint, Model *model);         // then the numbers
+void close_checkpoint(Checkpoint *checkpoint);                   // also if it was never opened
+bool load_model(Job *job, const char *path);                     // a whole model, new
+bool take_options(Options *o, const Checkpoint *checkpoint);     // those of a run to resume
+bool resume_run(Job *job);  // over the parameters that are there
+bool can_save(Target *target, const Options *o, const Run *run);
+bool save_model(Target *target, const Options *o, const Run *run);
+
+// progress.c
+double seconds(void);  // on a clock that never goes back
+void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done);
+void add_to_curve(Progress *progress, uint64_t step, double loss);
+void draw_bar(const Progress *progress, uint64_t done, double now);  // now: after it began
+void draw_curve(const Progress *progress, double took);
+
+// log.c
+bool open_log(Progress *progress, const Options *o);
+void log_step(Progress *progress, uint64_t done, double loss, double lr);
+bool close_log(Progress *progress, const Options *o);
+bool read_losses(Page *page, const char *name);
+
+// training.c
+const char *data_name(const Options *o);          // what messages call the documents' file
+void note_documents(const Run *run, size_t n);    // notes about the first n
+bool fail_stopped(Job *job, const char *reason);  // saves; then the message; false always
+
+// samples.c
+bool read_prompt(Run *run, const char *what, const char *text);
+bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
+
+// heads.c, maps.c
+double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
+                 HeadStats *stats);
+bool show_heads(Job *job, size_t n_docs);  // over the first documents
+bool show_word(Job *job);                  // in the prompt
+void draw_maps(const Run *run, const double *const *weights, size_t n);
+void say_stats(const Model *model, const HeadStats *stats, double loss);
+void say_findings(const Model *model, const HeadStats *stats, double loss);
+
+// page.c
+bool read_page(Job *job);                      // checks and reads all but the documents
+void say_page(Job *job, bool with_documents);  // shuffles run->docs
+
+#endif

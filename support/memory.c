@@ -1,0 +1,146 @@
+/* memory.c: the memory of a model, all of it taken before the first step.
+ *
+ * Parameters are counted exactly, by laying them out without memory. What a step or a sample puts
+ * on the tape is estimated: the tape starts with that much room and grows if the model, once
+ * changed, needs more. A model that cannot fit is refused before it takes anything.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool fits_memory(double bytes)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double memory = pages > 0 && page > 0 ? (double)pages * (double)page : 1e300;
+    return bytes <= memory && bytes < (double)SIZE_MAX / 4;
+}
+
+bool size_model(Model *model, const Config *config, size_t vocab_size)
+{
+    *model = (Model){
+        .n_layer = (size_t)config->n_layer,
+        .n_embd = (size_t)config->n_embd,
+        .n_head = (size_t)config->n_head,
+        .head_dim = (size_t)(config->n_embd / config->n_head),
+        .block_size = (size_t)config->block_size,
+        .vocab_size = vocab_size,
+        .activation = config->activation,
+        .layers = calloc((size_t)config->n_layer, sizeof *model->layers),
+    };
+    if (!model->layers) return no_memory();
+    lay_out_parameters(model);  // without a state dict: it counts
+    return true;
+}
+
+// Values that gpt() and softmax() make at a position that looks back at `seen`, and a few more.
+static double position_values(const Model *model, double seen)
+{
+    double layers = (double)model->n_layer, heads = (double)model->n_head;
+    double width = (double)model->n_embd, wide = model->activation == RELU2 ? 24 : 20;
+    double per_layer = wide * width + 2 * heads * (seen + 8);
+    return layers * per_layer + 2 * width + 3 * (double)model->vocab_size + 32;
+}
+
+// Values on the tape beside the parameters: those of a step with `batch` documents of so many
+// positions, or of a sample if that is more. Keys and values of each position are cached.
+static double tape_values(const Model *model, double batch, double positions)
+{
+    double block = (double)model->block_size, seen = positions / 2 + 1;
+    double cached = 2 * (double)model->n_layer * (double)(model->n_embd + 4);
+    double document = positions * (position_values(model, seen) + cached + 1) + 32;
+    return fmax(batch * document, position_values(model, block) + cached * block);
+}
+
+// Bytes in all. A value has a gradient; a parameter has Adam's two running means, too.
+static double bytes_needed(Model sizes, double batch, double positions)
+{
+    lay_out_parameters(&sizes);
+    double per_position = (double)sizes.n_layer * (16 + 4 * (double)sizes.n_head) + 16;
+    double entries = batch * positions * per_position;
+    double values = 2 * (double)sizes.num_params + tape_values(&sizes, batch, positions);
+    return values * 2 * sizeof(double) + entries * sizeof(Entry);
+}
+
+// Does the model fit in memory? If not, the message names the options that take most of it: what
+// a size takes is what would be left over without it.
+static bool model_fits(const Model *model, double batch, double positions)
+{
+    double all = bytes_needed(*model, batch, positions);
+    if (fits_memory(all)) return true;
+    static const char *const what[] = {
+        "the layers: --n-embd, --n-layer",
+        "the different characters: --n-embd",
+        "the block: --block-size",
+        "the documents of a step: --batch, --block-size",
+    };
+    Model layers = *model, characters = *model, block = *model;
+    layers.n_layer = characters.vocab_size = block.block_size = 0;
+    double parts[] = {
+        all - bytes_needed(layers, batch, positions),
+        all - bytes_needed(characters, batch, positions),
+        all - bytes_needed(block, batch, positions),
+        all - bytes_needed(*model, 0, positions),
+    };
+    return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
+                (double)model->num_params, all / 1e9, what[argmax(parts, 4)]);
+}
+
+bool new_model(Run *run)
+{
+    Model *model = &run->model;
+    Tape *tape = &model->tape;
+    if (!size_model(model, run->config, run->tokenizer.vocab_size)) return false;
+    double positions = fmin((double)run->docs.longest + 1, (double)model->block_size);
+    double batch = (double)run->config->batch;
+    if (!model_fits(model, batch, positions)) return false;
+
+    size_t n = (size_t)model->num_params;
+    size_t room = n + (size_t)tape_values(model, batch, positions);
+    model->keys = calloc(model->n_layer, sizeof *model->keys);
+    model->values = calloc(model->n_layer, sizeof *model->values);
+    model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
+    model->m = calloc(n, sizeof *model->m);
+    model->v = calloc(n, sizeof *model->v);
+    model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
+    bool all = model->keys && model->values && model->tokens && model->m && model->v;
+    if (!all || !model->state_dict || !tape_init(tape, room)) return no_memory();
+    tape->no_memory = run->job->no_memory;
+#ifdef MICROGPT_DEBUG
+    tape->fused = false;  // every single + and * is an entry, to be looked at
+#endif
+    model->params = ag_vector(tape, n);
+    lay_out_parameters(model);
+    tape_mark(tape);  // the parameters stay
+    return true;
+}
+
+void free_model(Model *model)
+{
+    free(model->state_dict);
+    free(model->layers);
+    free(model->m);
+    free(model->v);
+    free(model->keys);
+    free(model->values);
+    free(model->tokens);
+    tape_free(&model->tape);
+}
+
+bool new_tokenizer(Tokenizer *tokenizer)
+{
+    *tokenizer = (Tokenizer){
+        .uchars = calloc(N_CODES, sizeof *tokenizer->uchars),
+        .token_of = calloc(N_CODES, sizeof *tokenizer->token_of),
+    };
+    return (tokenizer->uchars && tokenizer->token_of) || no_memory();
+}
+
+void free_tokenizer(Tokenizer *tokenizer)
+{
+    free(tokenizer->uchars);
+    free(tokenizer->token_of);
+    *tokenizer = (Tokenizer){0};
+}

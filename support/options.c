@@ -1,0 +1,193 @@
+/* options.c: the table of options, their defaults, and their values as text and back. */
+#define _XOPEN_SOURCE 700
+#include "options.h"
+#include "output.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Range ranges[] = {
+    [COUNT] = {0, 0x1p53},  [POSITIVE] = {1, 0x1p53}, [SIZE] = {1, 0x1p20},
+    [UINT64] = {0, 0x1p64}, [REAL] = {0, 1e300},      [FRACTION] = {0, 0.9999999999999999},
+};
+
+const Option options[] = {
+    {"data", "FILE", 0, TRAIN | EVAL | HEADS, TEXT, NOT_STORED, FIELD(data),
+     "documents, one per line, UTF-8; - is standard input (default: the shipped names)"},
+    {"new", NULL, 0, SAMPLE, FLAG, NOT_STORED, FIELD(new),
+     "only names that are not in the data, each once"},
+    {"data", "FILE", 0, SAMPLE, TEXT, NOT_STORED, FIELD(data),
+     "what --new compares with (default: the shipped names)"},
+    {"data", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(data),
+     "documents to learn from in the page (default: the shipped names)"},
+    {"docs", "N", 0, EVAL, POSITIVE, NOT_STORED, FIELD(docs),
+     "only the first N documents (default: all)"},
+    {"docs", "N", 0, HEADS, POSITIVE, NOT_STORED, FIELD(docs),
+     "only the first N documents (default: 1000)"},
+    {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv),
+     "tab-separated values, in full precision"},
+    {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe),
+     "sets the defaults of the other options"},
+    {"steps", "N", 0, TRAIN, COUNT, OF_RUN | FREE, CONFIG(steps), "training steps"},
+    {"batch", "N", 0, TRAIN, SIZE, OF_RUN | OPTIONAL, CONFIG(batch), "documents per step"},
+    {"holdout", "N", 0, TRAIN, COUNT, OF_RUN | OPTIONAL, CONFIG(holdout),
+     "the last N documents are not trained on; their loss is printed"},
+    {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "where the random numbers start"},
+    {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
+     "where the random numbers start (default: where training left them)"},
+    {"n-layer", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_layer), "layers"},
+    {"n-embd", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_embd),
+     "width of the model, a multiple of --n-head"},
+    {"n-head", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(n_head), "attention heads per layer"},
+    {"block-size", "N", 0, TRAIN, SIZE, OF_MODEL, CONFIG(block_size),
+     "characters of a document that are used"},
+    {"lr", "X", 0, TRAIN, REAL, OF_RUN | FREE, CONFIG(lr), "learning rate at the first step"},
+    {"beta1", "X", 0, TRAIN, FRACTION, OF_RUN | FREE, CONFIG(beta1),
+     "Adam: share of the gradients' mean that is kept"},
+    {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN | FREE, CONFIG(beta2),
+     "Adam: the same for their squares"},
+    {"init-std", "X", 0, TRAIN, REAL, OF_RUN, CONFIG(init_std),
+     "spread of the parameters at the start"},
+    {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, CONFIG(activation),
+     "in the MLP; relu2 is relu squared"},
+    {"schedule", "linear|cosine", 0, TRAIN, NAME, OF_RUN | FREE, CONFIG(schedule),
+     "how the learning rate falls to 0"},
+    {"samples", "N", 0, TRAIN | SAMPLE, COUNT, NOT_STORED, CONFIG(samples), "names to print"},
+    {"temperature", "X", 0, TRAIN | SAMPLE, REAL, NOT_STORED, CONFIG(temperature),
+     "0 takes the likeliest character"},
+    {"prompt", "TEXT", 0, TRAIN | SAMPLE, TEXT, NOT_STORED, FIELD(prompt), "how every name begins"},
+    {"save", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(save),
+     "write the model file at the end, and on an interrupt"},
+    {"save-every", "N", 0, TRAIN, POSITIVE, NOT_STORED, FIELD(save_every),
+     "also save every N steps (default: only at the end)"},
+    {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume),
+     "go on with the run that wrote this model file, with its options"},
+    {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log),
+     "write step,loss,lr of every step as CSV"},
+    {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log),
+     "the CSV of its run, to show its loss curve"},
+    {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet),
+     "no progress, no step lines, no notes"},
+    {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this and exit"},
+    {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
+    {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
+    {"fingerprint", NULL, 0, 0, UINT64, OF_RUN, FIELD(fingerprint), NULL},
+};
+const size_t N_OPTIONS = sizeof options / sizeof options[0];
+_Static_assert(sizeof options / sizeof options[0] <= 64, "Options.given has a bit for each");
+
+// What the recipes have in common.
+#define SHARED                                                                                     \
+    .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .lr = 0.01, .samples = 20,    \
+    .temperature = 0.5
+
+const Options recipes[] = {
+    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
+                         .config = {SHARED, .steps = 1000, .block_size = 16, .beta1 = 0.85,
+                                    .beta2 = 0.99, .init_std = 0.08, .activation = RELU,
+                                    .schedule = LINEAR}},
+    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
+                       .config = {SHARED, .steps = 500, .block_size = 8, .beta1 = 0.9,
+                                  .beta2 = 0.95, .init_std = 0.02, .zero_outputs = true,
+                                  .activation = RELU2, .schedule = COSINE}},
+};
+
+// Reads a whole number within the range of its kind.
+static bool set_whole_number(uint64_t *field, const Option *option, const char *value)
+{
+    double min = ranges[option->kind].min;
+    uint64_t max = option->kind == UINT64 ? UINT64_MAX : (uint64_t)ranges[option->kind].max;
+    char *end;
+    errno = 0;
+    uint64_t n = strtoull(value, &end, 10);
+    bool whole = *value && !*end && !value[strspn(value, "-0123456789")];
+    bool in_range = errno != ERANGE && !(*value == '-' && n) && (double)n >= min && n <= max;
+    if (!whole) return usage("--%s %s: not a whole number", option->name, value);
+    if (!in_range) {
+        return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, max);
+    }
+    *field = n;
+    return true;
+}
+
+static bool set_number(double *field, const Option *option, const char *value)
+{
+    double min = ranges[option->kind].min, max = ranges[option->kind].max;
+    char *end;
+    double x = strtod(value, &end);
+    bool number = *value && !*end && !value[strspn(value, "+-.0123456789eE")];
+    bool in_range = isfinite(x) && x >= min && x <= max;
+    if (!number) return usage("--%s %s: not a number", option->name, value);
+    if (!in_range) {
+        return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
+    }
+    *field = x;
+    return true;
+}
+
+bool set_option(Options *o, const Option *option, const char *value)
+{
+    void *field = (char *)o + option->offset;
+    if (option->kind >= REAL) return set_number(field, option, value);
+    if (option->kind > NAME) return set_whole_number(field, option, value);
+    if (option->kind == FLAG) {
+        *(bool *)field = !value || *value;  // a model file has "1" or nothing
+    } else if (option->kind == TEXT) {
+        *(const char **)field = value;
+    } else {
+        int i = find_name(option->argument, value);
+        if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
+        *(int *)field = i;
+    }
+    return true;
+}
+
+// A real number gets as many digits as it takes to read the same number back.
+void option_text(const Option *option, const Options *o, char *text, size_t room)
+{
+    const void *field = (const char *)o + option->offset;
+    text[0] = '\0';
+    if (option->kind >= REAL) {
+        double x = *(const double *)field;
+        int digits = 1;
+        do {
+            snprintf(text, room, "%.*g", digits, x);
+        } while (digits++ < 17 && (strtod(text, NULL) < x || strtod(text, NULL) > x));
+    } else if (option->kind > NAME) {
+        snprintf(text, room, "%" PRIu64, *(const uint64_t *)field);
+    } else if (option->kind == FLAG && *(const bool *)field) {
+        snprintf(text, room, "1");
+    } else if (option->kind == NAME) {
+        const char *names = option->argument;
+        for (int i = *(const int *)field; i > 0; i--) names += strcspn(names, "|") + 1;
+        snprintf(text, room, "%.*s", (int)strcspn(names, "|"), names);
+    }
+}
+
+bool was_given(const Options *o, size_t offset)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].offset == offset && o->given >> i & 1) return true;
+    }
+    return false;
+}
+
+void metadata_key(const Option *option, char *key, size_t room)
+{
+    snprintf(key, room, "%s%s", option->stored & OF_MODEL ? "" : "train.", option->name);
+    for (; *key; key++) *key = *key == '-' ? '_' : *key;
+}
+
+const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
+{
+    char key[64], value[64];
+    metadata_key(option, key, sizeof key);
+    option_text(option, o, value, sizeof value);
+    snprintf(text, STORED_ROOM, ",\"%s\":\"%s\"", key, value);
+    return option->stored ? text : "";
+}

@@ -1,0 +1,181 @@
+/* output.c: one line per error, buffered output that cannot hang, and the terminal. */
+#define _XOPEN_SOURCE 700
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+Failure failure;
+Output standard_output = {.file = STDOUT_FILENO};
+Output standard_error = {.file = STDERR_FILENO};
+volatile sig_atomic_t interrupted;
+bool dies_of_sigpipe;
+
+// Formats one line, whatever it quotes. If it is too long, the middle is left out: the beginning
+// names the file, and the end gives the reason.
+static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
+{
+    static char whole[1 << 19];  // room for the longest arguments, twice
+    if (vsnprintf(whole, sizeof whole, format, args) < 0) whole[0] = '\0';
+    int n = (int)strlen(whole), half = MESSAGE_ROOM / 2, cut = n >= MESSAGE_ROOM;
+    int kept = snprintf(text, MESSAGE_ROOM, "%.*s", cut ? half - 5 : n, whole);
+    if (cut) snprintf(text + kept, (size_t)half + 5, " ... %s", whole + n + 1 - half);
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?';  // U+0080 to U+009F
+        if (*c < ' ' || *c == 0x7f) *c = '?';
+    }
+}
+
+void set_failure(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    compose(failure.text, format, args);
+    va_end(args);
+    failure.status = status;
+}
+
+bool no_memory(void) { return fail("not enough memory"); }
+
+bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(errno)); }
+
+// A short write continues where it stopped. A reader may be slow, and is waited for. Once the run
+// is interrupted, all readers together get one more second, and a pipe that is ready gets only
+// what it takes without waiting.
+bool flush(Output *out)
+{
+    static const int wait = 100;  // milliseconds
+    static int patience = 1000;
+    for (size_t done = 0; done < out->n && !out->error;) {
+        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, wait);
+        if (ready == 0 && interrupted && (patience -= wait) <= 0) out->error = EINTR;
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
+        ssize_t written = write(out->file, out->bytes + done, n);
+        done += written > 0 ? (size_t)written : 0;
+        out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
+    }
+    out->n = 0;
+    return !out->error;
+}
+
+void put_bytes(Output *out, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n && (out->n < sizeof out->bytes || flush(out)); i++) {
+        out->bytes[out->n++] = ((const char *)bytes)[i];
+    }
+    if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
+}
+
+static void put_text(Output *out, const char *format, va_list args)
+{
+    static char text[sizeof out->bytes];
+    int n = vsnprintf(text, sizeof text, format, args);
+    bool fits = n >= 0 && (size_t)n < sizeof text;
+    if (!fits && flush(out)) out->error = EOVERFLOW;
+    put_bytes(out, text, fits ? (size_t)n : 0);
+}
+
+void put(Output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(out, format, args);
+    va_end(args);
+}
+
+void show(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(&standard_error, format, args);
+    va_end(args);
+    flush(&standard_error);
+}
+
+void note(const char *format, ...)
+{
+    char text[MESSAGE_ROOM];
+    va_list args;
+    va_start(args, format);
+    compose(text, format, args);
+    va_end(args);
+    show("microgpt: note: %s\n", text);
+}
+
+// A standard stream that is closed stays unusable: no file of ours takes its number. A write to a
+// closed pipe, or to a file that grows too large, becomes an error of the write.
+void start_output(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    }
+    dies_of_sigpipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+    signal(SIGXFSZ, SIG_IGN);
+    standard_output.by_line = isatty(STDOUT_FILENO);
+}
+
+// A reader that has gone away is not an error: the run ends as SIGPIPE would have ended it, unless
+// that was ignored.
+bool output_ok(void)
+{
+    int reason = standard_output.error;
+    if (interrupted) return fail_as(INTERRUPTED, "interrupted");
+    if (reason == EPIPE && dies_of_sigpipe) return fail_as(PIPE_CLOSED, "%s", "");
+    return !reason || fail("standard output: %s", strerror(reason));
+}
+
+int end_output(bool ok)
+{
+    flush(&standard_output);
+    ok = ok && output_ok();
+    if (!ok && *failure.text) show("microgpt: %s\n", failure.text);
+    if (!ok && failure.status == PIPE_CLOSED) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    return ok ? DONE : failure.status;
+}
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+Terminal terminal_of(int file)
+{
+    const char *term = environment("TERM"), *locale = environment("LC_ALL");
+    if (!*locale) locale = environment("LC_CTYPE");
+    if (!*locale) locale = environment("LANG");
+    bool utf8 = strstr(locale, "UTF-8") || strstr(locale, "utf-8") || strstr(locale, "UTF8") ||
+                strstr(locale, "utf8");
+    bool draws = *term && strcmp(term, "dumb") != 0;
+    size_t columns = strtoul(environment("COLUMNS"), NULL, 10);
+    if (columns < 1 || columns > 9999) columns = 80;
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col) columns = size.ws_col;
+#endif
+    return (Terminal){.is_terminal = isatty(file),
+                      .draws = draws,
+                      .color = !*environment("NO_COLOR"),
+                      .unicode = utf8 && draws && strcmp(term, "linux") != 0,
+                      .columns = columns};
+}
+
+bool all_finite(const double *a, size_t n)
+{
+    size_t i = 0;
+    while (i < n && isfinite(a[i])) i++;
+    return i == n;
+}

@@ -1,0 +1,159 @@
+/* page.c: a model as one HTML file. The shipped page computes everything it shows; this puts the
+ * model file, its log and some of its documents in at one place, as JSON. Nothing in there can end
+ * the JSON, or the script that holds it.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// With more than this, a browser would no longer answer.
+enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 32768 };
+
+#define PLACE "THE MODEL"  // stands where it goes
+
+// The shipped page, and where in it the model goes.
+static bool read_html(Page *page, const char *argv0)
+{
+    char name[4200];
+    int file = open_shipped(argv0, "page.html", name, sizeof name);
+    if (file < 0) return fail_errno(name);
+    bool ok = read_all(file, &page->html, &page->n_html, name);
+    close(file);
+    const char *text = (char *)page->html, *place = ok ? strstr(text, PLACE) : NULL;
+    if (place) page->place = (size_t)(place - text);
+    return ok && (place || fail("%s: no place for the model in it", name));
+}
+
+// The model is loaded, so its file has been checked: its bytes go in as they are.
+bool read_page(Job *job)
+{
+    const char *path = job->o.arguments[0];
+    const Model *model = &job->run.model;
+    Page *page = &job->page;
+    int file = job->checkpoint.file;
+    if (model->num_params > MAX_PARAMS) {
+        return fail("%s: too large for a page: %" PRIu64 " parameters, and the limit is %d", path,
+                    model->num_params, MAX_PARAMS);
+    }
+    if (model->block_size > MAX_BLOCK) {
+        return fail("%s: too long a block for a page: %zu positions, and the limit is %d", path,
+                    model->block_size, MAX_BLOCK);
+    }
+    if (!read_prompt(&job->run, "the word", job->o.arguments[1])) return false;
+    if (!read_html(page, job->argv0)) return false;
+    if (job->o.log && !read_losses(page, job->o.log)) return false;
+    if (lseek(file, 0, SEEK_SET) < 0) return fail_errno(path);
+    return read_all(file, &page->model, &page->n_model, path);
+}
+
+static void say_character(uint32_t code)
+{
+    if (code > 0xffff) {  // an escape has 16 bits: two of them
+        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
+            (unsigned)(0xdc00 + (code & 0x3ff)));
+    } else {
+        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
+        say(plain ? "%c" : "\\u%04x", (int)code);
+    }
+}
+
+// A text in UTF-8 as a member of the JSON. A byte that is not UTF-8 becomes U+FFFD.
+static void say_text(const char *name, const char *text)
+{
+    size_t n = strlen(text), used = 0;
+    say(",\n\"%s\":\"", name);
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        if (code < 0) used = 1;
+        say_character(code < 0 ? 0xfffd : (uint32_t)code);
+    }
+    say("\"");
+}
+
+// Bytes in base64: three become four characters, and = fills up the last four.
+static void say_bytes(const char *name, const unsigned char *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    say(",\n\"%s\":\"", name);
+    for (size_t i = 0; i < n; i += 3) {
+        size_t left = n - i;
+        uint32_t three = (uint32_t)bytes[i] << 16;
+        if (left > 1) three |= (uint32_t)bytes[i + 1] << 8;
+        if (left > 2) three |= bytes[i + 2];
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], '=', '='};
+        if (left > 1) four[2] = digits[three >> 6 & 63];
+        if (left > 2) four[3] = digits[three & 63];
+        put_bytes(&standard_output, four, sizeof four);
+    }
+    say("\"");
+}
+
+// The losses as a curve: the lowest, the mean and the highest of each stretch.
+static void say_losses(const Page *page)
+{
+    size_t n = page->n_losses, points = n < MAX_POINTS ? n : MAX_POINTS;
+    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", page->first, n);
+    for (size_t i = 0; i < points; i++) {
+        size_t from = i * n / points, to = (i + 1) * n / points;
+        double low = page->losses[from], high = low, sum = 0;
+        for (size_t k = from; k < to; k++) {
+            low = fmin(low, page->losses[k]);
+            high = fmax(high, page->losses[k]);
+            sum += page->losses[k];
+        }
+        say("%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+    }
+    say("]}");
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// As many documents as fit, in the order in which training takes them: that of its shuffle.
+static void say_documents(Job *job)
+{
+    Documents *docs = &job->run.docs;
+    const Options *trained = &job->checkpoint.options;
+    size_t room = MAX_TEXT;
+    random_seed(&job->rng, trained->config.seed);
+    shuffle(docs, &job->rng);
+    say_text("data", job->o.data ? base_name(data_name(&job->o)) : "names.txt");
+    say(",\n\"documents\":[");
+    for (size_t i = 0; i < docs->n; i++) {
+        const Document *doc = &docs->list[i];
+        size_t bytes = 1;
+        char utf8[4];
+        for (size_t k = 0; k < doc->length; k++) bytes += encode_utf8(doc->tokens[k], utf8);
+        if (bytes > room) break;
+        room -= bytes;
+        say(i ? ",\"" : "\"");
+        for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
+        say("\"");
+    }
+    bool own = job->fingerprint == trained->fingerprint;
+    say("],\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
+}
+
+void say_page(Job *job, bool with_documents)
+{
+    const Options *o = &job->o;
+    const Page *page = &job->page;
+    size_t end = page->place + strlen(PLACE);
+    put_bytes(&standard_output, page->html, page->place);
+    say("{\"version\":\"%s\"", VERSION);
+    say_text("file", base_name(o->arguments[0]));
+    if (o->n_arguments == 2) say_text("word", o->arguments[1]);
+    say_bytes("model", page->model, page->n_model);
+    if (page->losses) say_losses(page);
+    if (with_documents) say_documents(job);
+    say("}");
+    put_bytes(&standard_output, page->html + end, page->n_html - end);
+}

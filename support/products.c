@@ -1,0 +1,419 @@
+/* products.c: products of matrices, for the same entry of many lanes.
+ *
+ * y = w x and its two gradients, for linear(), and in attention for row dots and weighted sums.
+ * They promise what linear_forward() and the others in autograd.c define; sums are taken in another
+ * order, so last bits differ. Entries that cannot be one product are done one after another. Where
+ * a product is not worth it, nothing is done.
+ *
+ * A product has three uses: outputs, gradients of inputs, gradients of weights. Each is a sum over
+ * k of a(r, k) * b(k, j), and is computed in the same way:
+ *
+ *   tile     DOWN rows of ACROSS vectors of sums, which stay in registers while k goes from first
+ *            to last. For every k the WIDTH neighbors b(k, j) are added to each row, a(r, k) times.
+ *            There are enough sums that none waits for the one before; each load serves several of
+ *            them; and no sum is taken across a vector.
+ *   panel    the WIDTH columns of b, for up to DEPTH values of k, copied to one place. There they
+ *            stay, in the first cache, while one tile after another uses them.
+ *
+ *   outputs                y(lane, j) = sum of x(lane, k) * w(j, k)   w transposed, in a panel
+ *   gradients of inputs    x(lane, j) = sum of y(lane, k) * w(k, j)   w as it is, in a panel
+ *   gradients of weights   w(r, j) = sum of y(k, r) * x(k, j)         k is the lane; both copied
+ */
+#include "fast.h"
+
+#ifdef VECTORS
+
+#if !defined AUTOGRAD_TILE && (defined __AVX512VL__ || defined __aarch64__)
+#define AUTOGRAD_TILE 4  // rows of a tile: as many as there are registers for
+#elif !defined AUTOGRAD_TILE
+#define AUTOGRAD_TILE 3
+#endif
+enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128 };
+enum { FEW_LANES = 12, MAX_LANES = 128 };
+
+// Products with the same rows w: of each lane y = w x, or gradients of these. A lane sees the first
+// rows[lane] rows, and no more than the lane after it does.
+typedef struct {
+    size_t n;  // lanes
+    double *x[MAX_LANES], *y[MAX_LANES];
+    size_t rows[MAX_LANES];
+    double *w;
+    size_t stride, cols;  // of w: from row to row, and how much of each is used
+    double c;             // all products are multiplied by it
+} Product;
+
+static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// A load that the compiler neither moves nor repeats.
+static inline Vec load_once(const double *p)
+{
+    typedef Vec Anywhere __attribute__((aligned(8), may_alias));
+    return *(const volatile Anywhere *)p;
+}
+
+// y[i] += c * x[i], as in autograd.c.
+static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
+}
+
+// The `down` rows of a tile are lanes: then row r is to[r] + to_at, a(r, k) is a[r][a_at + k], and
+// b(k, j) is b[k * step + j]. Or they are rows of w: then row r is w + r * step, a(r, k) is
+// a[k][a_at + r], b(k, j) is x[k][j].
+typedef enum { OF_LANES, OF_ROWS } TileKind;
+
+// Each row (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is
+// loaded once, right where it is used: else the compiler runs out of registers.
+static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, double *w,
+                               double *const *a, size_t a_at, const double *b, size_t step,
+                               double *const *x, size_t depth, bool add, size_t down)
+{
+    Vec sums[DOWN][ACROSS];
+    double *row[DOWN], *ar[DOWN];
+    for (size_t r = 0; r < down; r++) {
+        row[r] = kind == OF_LANES ? to[r] + to_at : w + r * step;
+        ar[r] = kind == OF_LANES ? a[r] + a_at : NULL;
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(row[r] + i * VEC) : ZERO;
+    }
+    size_t k = 0;
+    do {
+        double ak[DOWN];
+        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][a_at + r];
+        b = kind == OF_LANES ? b : x[k];
+        for (size_t i = 0; i < ACROSS; i++) {
+            Vec bi = load_once(b + i * VEC);
+            for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bi;
+        }
+        if (kind == OF_LANES) b += step;
+    } while (++k < depth);
+    for (size_t r = 0; r < down; r++) {
+        for (size_t i = 0; i < ACROSS; i++) store(row[r] + i * VEC, sums[r][i]);
+    }
+}
+
+// How many of n rows the next tile takes: DOWN, or one less where that leaves fewer rows alone.
+static inline size_t tile_rows(size_t n)
+{
+    return n == DOWN - 1 || (n > DOWN && n == 2 * (DOWN - 1)) ? DOWN - 1 : n >= DOWN ? DOWN : 1;
+}
+
+// n rows, tile after tile. With many lanes, the rows of the next tile are on their way before they
+// are needed.
+static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, double *w,
+                                double *const *a, size_t a_at, size_t n, const double *b,
+                                size_t step, double *const *x, size_t depth, bool add)
+{
+    for (size_t r = 0, down; r < n; r += down) {
+        down = tile_rows(n - r);
+        for (size_t i = r + down;
+             (kind == OF_LANES ? n : depth) >= FEW_LANES && i < n && i < r + down + DOWN; i++) {
+            const double *next = kind == OF_LANES ? to[i] + to_at : w + i * step;
+            for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
+        }
+        double *const *rows = kind == OF_LANES ? to + r : NULL, *const *ar =
+                                                                    kind == OF_LANES ? a + r : a;
+        double *wr = kind == OF_LANES ? NULL : w + r * step;
+        size_t first = kind == OF_LANES ? a_at : a_at + r;
+        if (down == DOWN) {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN);
+        } else if (down == DOWN - 1) {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN - 1);
+        } else {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, 1);
+        }
+    }
+}
+
+static NOINLINE void tiles_of_lanes(double *const *to, size_t to_at, double *const *a, size_t a_at,
+                                    size_t n, const double *b, size_t step, size_t depth, bool add)
+{
+    tiles(OF_LANES, to, to_at, NULL, a, a_at, n, b, step, NULL, depth, add);
+}
+
+static NOINLINE void tiles_of_rows(double *w, size_t step, double *const *a, size_t a_at, size_t n,
+                                   double *const *x, size_t depth)
+{
+    tiles(OF_ROWS, NULL, 0, w, a, a_at, n, NULL, step, x, depth, true);
+}
+
+// to[j] = c * from[j], and zero from j = n to room
+static ALWAYS_INLINE double *pack_row(double *restrict to, const double *restrict from, size_t n,
+                                      size_t room, double c)
+{
+    for (size_t j = 0; j < n; j++) to[j] = c * from[j];
+    for (size_t j = n; j < room; j++) to[j] = 0;
+    return to;
+}
+
+// panel[k][j] = c * w(k, j), and zero from j = width on; WIDTH is a constant, where it can be
+static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width,
+                          double c)
+{
+    for (size_t k = 0; k < depth && width == WIDTH; k++)
+        pack_row(panel + k * WIDTH, w + k * stride, WIDTH, WIDTH, c);
+    for (size_t k = 0; k < depth && width < WIDTH; k++)
+        pack_row(panel + k * WIDTH, w + k * stride, width, WIDTH, c);
+}
+
+// panel[k][j] = c * w(j, k), and zero from j = width on
+static NOINLINE void pack_transpose(double *panel, const double *w, size_t stride, size_t depth,
+                                    size_t width, double c)
+{
+    size_t k = 0;
+#ifdef SHUFFLE
+    for (; k + 4 <= depth && width == WIDTH; k += 4) {
+        for (size_t j = 0; j < WIDTH; j += 4) {  // four by four
+            const double *from = w + j * stride + k;
+            Vec a = c * load(from), b = c * load(from + stride);
+            Vec d = c * load(from + 2 * stride), e = c * load(from + 3 * stride);
+            Vec even_ab = SHUFFLE(a, b, 0, 4, 2, 6), odd_ab = SHUFFLE(a, b, 1, 5, 3, 7);
+            Vec even_de = SHUFFLE(d, e, 0, 4, 2, 6), odd_de = SHUFFLE(d, e, 1, 5, 3, 7);
+            store(panel + k * WIDTH + j, SHUFFLE(even_ab, even_de, 0, 1, 4, 5));
+            store(panel + (k + 1) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 0, 1, 4, 5));
+            store(panel + (k + 2) * WIDTH + j, SHUFFLE(even_ab, even_de, 2, 3, 6, 7));
+            store(panel + (k + 3) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 2, 3, 6, 7));
+        }
+    }
+#endif
+    for (; k < depth; k++) {
+        for (size_t j = 0; j < WIDTH; j++)
+            panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
+    }
+}
+
+// For each lane y = c * w x (to_y), or x = c * (w transposed) y; with `add`, added to what is
+// there.
+static NOINLINE void multiply_lanes(const Product *p, bool to_y, bool add)
+{
+    _Alignas(64) double panel[DEPTH * WIDTH];
+    double scratch[DOWN][WIDTH], *scratch_rows[DOWN];  // for tiles of which only a part is there
+    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
+    size_t rows = p->rows[p->n - 1], n_k = to_y ? p->cols : rows, n_j = to_y ? rows : p->cols;
+    double *const *from = to_y ? p->x : p->y, *const *to = to_y ? p->y : p->x;
+    for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
+        size_t depth = smaller(n_k - k0, DEPTH);
+        for (size_t j0 = 0; j0 < n_j; j0 += WIDTH) {
+            size_t width = smaller(n_j - j0, WIDTH), step = WIDTH, lane = 0, down = 0;
+            const double *b = panel;
+            if (to_y) {
+                pack_transpose(panel, p->w + j0 * p->stride + k0, p->stride, depth, width, p->c);
+            } else if (width == WIDTH && p->c == 1 && depth * p->stride <= DEPTH * WIDTH) {
+                b = p->w + k0 * p->stride + j0;  // small enough to stay in the cache as it is
+                step = p->stride;
+            } else {
+                pack(panel, p->w + k0 * p->stride + j0, p->stride, depth, width, p->c);
+            }
+            while (p->rows[lane] <= (to_y ? j0 : k0))
+                lane++;  // skip lanes that see none of these rows
+            bool start = add || k0 > 0, all = width == WIDTH && p->rows[lane] == rows;
+            for (; lane < p->n; lane += down) {
+                down = all ? p->n - lane : tile_rows(p->n - lane);
+                // Of the lanes of a tile, the first sees the fewest rows.
+                size_t common = to_y ? depth : smaller(depth, p->rows[lane] - k0);
+                if (width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH)) {
+                    tiles_of_lanes(to + lane, j0, from + lane, k0, down, b, step, common, start);
+                } else {
+                    tiles_of_lanes(scratch_rows, 0, from + lane, k0, down, b, step, common, false);
+                    for (size_t r = 0; r < down; r++) {
+                        double *y = to[lane + r] + j0;
+                        size_t n_valid = to_y ? smaller(width, p->rows[lane + r] - j0) : width;
+                        for (size_t j = 0; j < n_valid; j++)
+                            y[j] = (start ? y[j] : 0) + scratch[r][j];
+                    }
+                }
+                for (size_t r = 1; !to_y && !all && r < down; r++) {
+                    for (size_t k = common; k < smaller(depth, p->rows[lane + r] - k0); k++) {
+                        add_scaled(to[lane + r] + j0, from[lane + r][k0 + k], b + k * step, width);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w.
+// x and y are copied to one place first, with room for SCRATCH numbers; rows that a lane does not
+// see are zero there.
+static NOINLINE void add_outer_products(const Product *p, double *copies)
+{
+    // PAD: so that not all rows meet in the same cache lines
+    enum { COLS = 8 * WIDTH, ROWS = 64, PAD = 8 };
+    _Static_assert(MAX_LANES * (COLS + PAD + ROWS + PAD) <= SCRATCH, "no room for the copies");
+    double(*x_copy)[COLS + PAD] = (double(*)[COLS + PAD]) copies;
+    double(*y_copy)[ROWS + PAD] = (double(*)[ROWS + PAD])(copies + MAX_LANES * (COLS + PAD));
+    double scratch[DOWN][WIDTH], *x[MAX_LANES], *y[MAX_LANES];
+    size_t rows = p->rows[p->n - 1];
+    bool all = p->rows[0] == rows && p->cols % WIDTH == 0;
+    for (size_t i0 = 0; i0 < p->cols; i0 += COLS) {
+        size_t cols = smaller(p->cols - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
+        for (size_t lane = 0; lane < p->n; lane++)
+            pack_row(x_copy[lane], p->x[lane] + i0, cols, whole, p->c);
+        for (size_t j0 = 0; j0 < rows; j0 += ROWS) {
+            size_t n = smaller(rows - j0, ROWS);
+            for (size_t lane = 0; lane < p->n; lane++) {
+                size_t seen = p->rows[lane] > j0 ? smaller(p->rows[lane] - j0, n) : 0;
+                y[lane] = pack_row(y_copy[lane], p->y[lane] + j0, seen, n, 1);
+            }
+            for (size_t i = 0; i < cols; i += WIDTH) {
+                for (size_t lane = 0; lane < p->n; lane++) x[lane] = x_copy[lane] + i;
+                for (size_t j = 0, first = 0, down; j < n; j += down) {
+                    double *w = p->w + (j0 + j) * p->stride + i0 + i;
+                    down = all ? n : tile_rows(n - j);
+                    while (p->rows[first] <= j0 + j) first++;  // skip those that see none of them
+                    if (i + WIDTH <= cols) {
+                        tiles_of_rows(w, p->stride, y + first, j, down, x + first, p->n - first);
+                        continue;
+                    }
+                    memset(scratch, 0, sizeof scratch);
+                    tiles_of_rows(scratch[0], WIDTH, y + first, j, down, x + first, p->n - first);
+                    for (size_t r = 0; r < down; r++)
+                        add_scaled(w + r * p->stride, 1, scratch[r], cols - i);
+                }
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * From entries to products.
+ */
+
+// Are two values in one chunk? Gradients lie between the values of two chunks.
+static inline bool same_chunk(const Tape *t, const double *x, const double *y)
+{
+    uintptr_t distance = x > y ? (uintptr_t)x - (uintptr_t)y : (uintptr_t)y - (uintptr_t)x;
+    return distance < t->chunk * sizeof(double);
+}
+
+// Is x after the n values from y on? In another chunk, it is not among them either.
+static inline bool is_after(const Tape *t, const double *x, const double *y, size_t n)
+{
+    return x >= y + n || !same_chunk(t, x, y);
+}
+
+// Can an entry be part of one product with the one of the lane before? They use the same rows, and
+// the operands come after what the lane before has used and made; so all of them are distinct.
+static inline bool can_join(const Tape *t, Op op, const Entry *e, const Entry *before)
+{
+    if (e->b != before->b) return false;
+    size_t n_in = op == OP_LINEAR ? e->w->cols : op == OP_WEIGHTED_SUM ? before->n : e->length;
+    size_t n_out = op == OP_WEIGHTED_SUM ? e->length : before->n;
+    if (e->a < before->a + n_in || !same_chunk(t, e->a, before->a)) return false;
+    if (!is_after(t, e->a, before->out, n_out)) return false;
+    if (op == OP_LINEAR) return true;
+    return e->n >= before->n && e->length == before->length && e->stride == before->stride &&
+           e->c == before->c && is_after(t, before->out, e->b, (e->n - 1) * e->stride + e->length);
+}
+
+// Gathers entry k of as many lanes as can be one product, from the first on or (last) from the last
+// one back. A weighted sum goes from y to x, the others from x to y.
+static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n, size_t k,
+                       bool last)
+{
+    Op op = lanes[0][k].op;
+    for (p->n = 1; p->n < n && p->n < MAX_LANES; p->n++) {
+        size_t lane = last ? n - p->n : p->n;
+        if (!can_join(t, op, &lanes[lane][k], &lanes[lane - 1][k])) break;
+    }
+    lanes += last ? n - p->n : 0;
+    const Entry *e = &lanes[0][k];
+    bool linear = op == OP_LINEAR, weighted = op == OP_WEIGHTED_SUM;
+    p->w = linear ? e->w->data : e->b;
+    p->stride = linear ? e->w->cols : e->stride;
+    p->cols = linear ? e->w->cols : e->length;
+    p->c = linear || weighted ? 1 : e->c;
+    for (size_t lane = 0; lane < p->n; lane++) {
+        e = &lanes[lane][k];
+        p->x[lane] = weighted ? e->out : e->a;
+        p->y[lane] = weighted ? e->a : e->out;
+        p->rows[lane] = e->n;
+    }
+}
+
+// Few lanes are not worth a panel, unless rows end within a vector.
+bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    Product p;
+    for (; n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, t, lanes, n, k, false);
+        if (p.n < FEW_LANES && p.cols % VEC == 0) {
+            multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
+        } else {
+            multiply_lanes(&p, true, false);
+        }
+    }
+    return true;
+}
+
+// The gradients of y = w x for few lanes: all is used in place, as many columns at a time as a tile
+// has.
+static void few_lanes_backward(const Tape *t, const Product *p)
+{
+    double *x[FEW_LANES], *gx[FEW_LANES], *gy[FEW_LANES];
+    size_t rows = p->rows[0];
+    for (size_t lane = 0; lane < p->n; lane++) {
+        gx[lane] = grad(t, p->x[lane]);
+        gy[lane] = grad(t, p->y[lane]);
+    }
+    for (size_t i = 0; i < p->cols; i += WIDTH) {
+        for (size_t lane = 0; lane < p->n; lane++) x[lane] = p->x[lane] + i;
+        tiles_of_rows(grad(t, p->w + i), p->stride, gy, 0, rows, x, p->n);
+    }
+    for (size_t k = 0; k < rows; k += DEPTH) {
+        const double *w = p->w + k * p->stride;
+        size_t depth = smaller(DEPTH, rows - k);
+        for (size_t i = 0; i < p->cols; i += WIDTH) {
+            tiles_of_lanes(gx, i, gy, k, p->n, w + i, p->stride, depth, true);
+        }
+    }
+}
+
+// The gradients of products: of the rows first, then of what was multiplied by them.
+bool linear_backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    Product p;
+    bool linear = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
+    for (; n > 0; n -= p.n) {
+        take_lanes(&p, t, lanes, n, k, true);
+        if (linear && p.n < FEW_LANES && p.cols % WIDTH == 0) {
+            few_lanes_backward(t, &p);
+            continue;
+        }
+        double *w = p.w, **in = weighted ? p.y : p.x, **out = weighted ? p.x : p.y;
+        for (size_t lane = 0; lane < p.n; lane++) out[lane] = grad(t, out[lane]);
+        p.w = grad(t, w);
+        add_outer_products(&p, t->lanes->scratch);
+        for (size_t lane = 0; lane < p.n; lane++) in[lane] = grad(t, in[lane]);
+        p.w = w;
+        multiply_lanes(&p, weighted, true);
+    }
+    return true;
+}
+
+bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0); }
+
+bool fast_linear_backward(const Tape *t, Entry *e) { return linear_backward_lanes(t, &e, 1, 0); }
+
+// Short rows, or few of them, are not worth a product.
+static bool too_small(const Entry *e, size_t n)
+{
+    return n * e->length < 32 * WIDTH || e->length <= VEC;
+}
+
+bool rows_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    Product p;
+    if (too_small(&lanes[0][k], n)) return false;
+    for (; n > 0; n -= p.n, lanes += p.n) {
+        take_lanes(&p, t, lanes, n, k, false);
+        multiply_lanes(&p, lanes[0][k].op == OP_ROW_DOTS, false);
+    }
+    return true;
+}
+
+bool rows_backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    return !too_small(&lanes[0][k], n) && linear_backward_lanes(t, lanes, n, k);
+}
+
+#endif

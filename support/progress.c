@@ -1,0 +1,183 @@
+/* progress.c: what people see of a long run on a terminal. A progress bar with the smoothed loss
+ * while it trains, a curve of the loss at the end. All of it goes to standard error.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LAST_STEPS = 100 };  // their mean loss is shown at the end
+
+double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// No bar where standard error is not a terminal, or standard output goes to another program.
+void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
+{
+    Terminal terminal = terminal_of(STDERR_FILENO);
+    struct stat out;
+    bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
+    progress->show_bar = !o->quiet && !piped && terminal.is_terminal && terminal.draws;
+    progress->show_lines = !o->quiet && !(progress->show_bar && isatty(STDOUT_FILENO));
+    progress->steps_before = progress->curve_start = steps_done;
+    progress->steps = o->config.steps;
+    progress->began = progress->last_draw = progress->last_flush = seconds();
+}
+
+static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)steps : POINTS; }
+
+void add_to_curve(Progress *progress, uint64_t step, double loss)
+{
+    uint64_t steps = progress->steps - progress->curve_start;
+    size_t i = (size_t)((step - progress->curve_start) * curve_points(steps) / steps);
+    progress->curve_sum[i] += loss;
+    progress->curve_n[i]++;
+    if (progress->steps - step <= LAST_STEPS) {
+        progress->last_sum += loss;
+        progress->last_n++;
+    }
+    progress->smooth = 0.99 * progress->smooth + 0.01 * loss;
+    progress->smooth_weight = 0.99 * progress->smooth_weight + 0.01;
+}
+
+// Seconds as people read them.
+static void time_text(double s, char *text, size_t room)
+{
+    unsigned t = s < 1e9 ? (unsigned)(s + 0.5) : 1000000000;
+    snprintf(text, room, "%u:%02u", t / 60, t % 60);
+    if (t >= 3600) snprintf(text, room, "%u:%02u:%02u", t / 3600, t / 60 % 60, t % 60);
+    if (t >= 100 * 3600) snprintf(text, room, "%u days", t / 86400);
+}
+
+// One line, whatever the width: the most important figures that fit, and a bar in the rest. The
+// cursor returns to its start: if the terminal shrinks and breaks the line, the next draw covers
+// all of it.
+void draw_bar(const Progress *progress, uint64_t done, double now)
+{
+    Terminal terminal = terminal_of(STDERR_FILENO);
+    size_t columns = terminal.columns - 1, used = 0;  // one more, and the line would wrap
+    double rate = (double)(done - progress->steps_before) / (now - progress->began);
+    double share = (double)done / (double)progress->steps;
+    char parts[4][64], left[32];
+    time_text((double)(progress->steps - done) / rate, left, sizeof left);
+    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
+    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->smooth_weight);
+    snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
+    snprintf(parts[3], sizeof parts[3], "%s left", left);
+    if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
+        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * share);
+    }
+    static const size_t importance[] = {0, 1, 3, 2};
+    bool fits[4];
+    for (size_t k = 0; k < 4; k++) {
+        size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
+        fits[i] = used + length <= columns;
+        used += fits[i] ? length : 0;
+    }
+
+    // A cell takes up to three bytes, and up to two colors are switched on and off.
+    char text[512] = "\r", *at = text + 1;
+    size_t room = columns - used, cells = room < 10 ? 0 : room > 42 ? 40 : room - 2;
+    size_t full = (size_t)(share * (double)cells);
+    const char *on = terminal.unicode ? "\u2501" : "#", *off = terminal.unicode ? "\u2500" : ".";
+    at += sprintf(at, "%s", cells && terminal.color ? "\033[36m" : "");
+    for (size_t i = 0; i < cells; i++) {
+        bool dim = i == full && terminal.color;
+        at += sprintf(at, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
+    }
+    at += sprintf(at, "%s", cells ? (terminal.color ? "\033[0m  " : "  ") : "");
+    for (size_t i = 0, n = 0; i < 4; i++) {
+        if (fits[i]) at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
+    }
+    show("%s\033[J\r", text);
+}
+
+enum { ROWS = 6, WIDEST = 64 };  // of the curve, in characters
+
+// The curve as n columns: the points that share one are averaged, then each column with its
+// neighbors, for a quieter line.
+static void smooth_curve(const Progress *progress, size_t points, double *y, size_t n)
+{
+    double mean[2 * WIDEST] = {0};
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0, count = 0;
+        for (size_t k = i * points / n; k < (i + 1) * points / n; k++) {
+            sum += progress->curve_sum[k];
+            count += progress->curve_n[k];
+        }
+        mean[i] = count > 0 ? sum / count : i ? mean[i - 1] : 0;  // a log may have gaps
+    }
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        size_t reach = i < n / 40 ? i : n / 40, count = 0;
+        for (size_t k = i - reach; k <= i + reach && k < n; k++, count++) sum += mean[k];
+        y[i] = sum / (double)count;
+    }
+}
+
+// The loss curve, six lines high: in Braille, with two by four dots to a character, or in ASCII,
+// with one by two.
+void draw_curve(const Progress *progress, double took)
+{
+    Terminal terminal = terminal_of(STDERR_FILENO);
+    bool plain = !terminal.unicode;
+    uint64_t all = progress->steps - progress->curve_start;
+    uint64_t now = progress->steps - progress->steps_before;
+    size_t columns = terminal.columns - 1, points = curve_points(all);
+    size_t across = plain ? 1 : 2, up = plain ? 2 : 4;
+    if (columns < 16 || points < 2) return;
+    size_t room = across * (columns - 10 < WIDEST ? columns - 10 : WIDEST);
+    size_t n = room < points ? room : points, width = (n + across - 1) / across;
+    double y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
+    smooth_curve(progress, points, y, n);
+    for (size_t i = 0; i < n; i++) {
+        low = fmin(low, y[i]);
+        high = fmax(high, y[i]);
+    }
+    if (!all_finite(y, n) || !isfinite(high - low)) return;  // a log may say anything
+
+    // Bits of a Braille character, from the lower left dot up, then the right column.
+    static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
+    unsigned char cells[ROWS][WIDEST] = {{0}};
+    for (size_t i = 0, before = 0; i < n; i++) {
+        double share = high > low ? (y[i] - low) / (high - low) : 0;
+        size_t level = (size_t)(share * (double)(ROWS * up - 1) + 0.5);
+        if (i == 0 || plain) before = level;
+        size_t from = level < before ? level : before, to = level < before ? before : level;
+        for (size_t k = from; k <= to; k++) {  // a steep line has no gaps
+            if (k == level || k != before) cells[k / up][i / across] |= dots[i % across][k % up];
+        }
+        before = level;
+    }
+
+    char title[96], last_part[48] = "", axis[64];
+    const char *on = terminal.color ? "\033[36m" : "", *off = terminal.color ? "\033[0m" : "";
+    if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
+    snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part,
+             took < 10 ? 2 : 0, took);
+    show("%.*s\n", (int)columns, title);
+    for (size_t row = ROWS; row-- > 0;) {
+        char label[32] = "";
+        bool edge = row == ROWS - 1 || row == 0;
+        if (edge) snprintf(label, sizeof label, "%.2f", row ? high : low);
+        char line[4 * WIDEST + 1] = "", *at = line;
+        for (size_t i = 0; i < width; i++) {
+            uint32_t cell = cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
+            at += encode_utf8(!cell ? ' ' : plain ? ascii : 0x2800 + cell, at);
+        }
+        *at = '\0';
+        const char *border = plain ? "|" : edge ? "\u2524" : "\u2502";
+        show("%7.7s %s%s%s%s\n", label, border, on, line, off);
+    }
+    int used = snprintf(axis, sizeof axis, "%9s%" PRIu64 " ", "", progress->curve_start + 1);
+    int left = 9 + (int)width - used;
+    show("%s%*" PRIu64 "\n", axis, left > 0 ? left : 0, progress->steps);
+}

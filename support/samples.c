@@ -1,0 +1,111 @@
+/* samples.c: choosing the next token of a sample, and printing what came out.
+ *
+ * A prompt is followed first; after it, temperature 0 takes the likeliest token, and otherwise one
+ * is drawn. With --new, a sample that is known or empty is neither printed nor counted.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TRIES = 1000 };  // known samples in a row, before --new gives up
+
+// The tokens of a text that the command line calls `what`. With the start they must fit the block.
+bool read_prompt(Run *run, const char *what, const char *text)
+{
+    Document *prompt = &run->job->samples.prompt;
+    size_t n = text ? strlen(text) : 0, used = 0, block_size = run->model.block_size;
+    *prompt = (Document){.tokens = malloc((n + 1) * sizeof *prompt->tokens)};
+    if (!prompt->tokens) return no_memory();
+    for (size_t i = 0; i < n; i += used) {
+        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
+        if (code < 0) return usage("%s: not valid UTF-8", what);
+        prompt->tokens[prompt->length] = (uint32_t)code;
+        if (encode(&run->tokenizer, prompt->tokens + prompt->length, 1) == 0) {
+            return usage("%s %s: the model does not know the character %.*s", what, text, (int)used,
+                         text + i);
+        }
+        prompt->length++;
+    }
+    return prompt->length < block_size ||
+           usage("%s %s: too long: the model's block holds the start and %zu characters", what,
+                 text, block_size - 1);
+}
+
+// Is it in the set? With `add`, insert it. The set is a table of hashes, at most half full. Where
+// uchars is not NULL, the text is made of tokens.
+static bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add)
+{
+    uint64_t hash = hash_text(FNV_START, text, uchars);
+    if (!hash) hash = 1;  // 0 is a free slot
+    size_t last = samples->n_slots - 1, i = (size_t)hash & last;
+    while (samples->known[i] && samples->known[i] != hash) i = (i + 1) & last;
+    bool known = samples->known[i];
+    if (add) samples->known[i] = hash;
+    return known;
+}
+
+// Puts the first n documents into the set, with room for more texts.
+bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
+{
+    Samples *samples = &job->samples;
+    double texts = (double)n + (double)more;
+    if (!fits_memory(4 * sizeof *samples->known * texts)) return no_memory();
+    for (samples->n_slots = 2; (double)samples->n_slots < 2 * texts;) samples->n_slots *= 2;
+    samples->known = calloc(samples->n_slots, sizeof *samples->known);
+    if (!samples->known) return no_memory();
+    for (size_t i = 0; i < n; i++) is_known(samples, &job->run.docs.list[i], uchars, true);
+    return true;
+}
+
+// Where the probabilities are not finite, the sample ends, and after_sample() reports it.
+size_t choose_token(Run *run, const double *probs, size_t pos_id)
+{
+    Samples *samples = &run->job->samples;
+    size_t vocab_size = run->model.vocab_size;
+    if (!all_finite(probs, vocab_size)) {
+        samples->failed = true;
+        return run->tokenizer.BOS;
+    }
+    if (pos_id < samples->prompt.length) return samples->prompt.tokens[pos_id];
+    if (run->job->o.greedy) return argmax(probs, vocab_size);
+    return random_choice(run->rng, probs, vocab_size);
+}
+
+static void say_sample(const Run *run, size_t length)
+{
+    for (size_t k = 0; k < length; k++) {
+        char bytes[4];
+        uint32_t code = run->tokenizer.uchars[run->model.tokens[k]];
+        bool hidden = standard_output.by_line && is_control(code);  // people are reading
+        say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
+    }
+    say("\n");
+}
+
+bool after_sample(Run *run, size_t length, uint64_t *done)
+{
+    Samples *samples = &run->job->samples;
+    const Document name = {.tokens = run->model.tokens, .length = length};
+    bool only_new = run->job->o.new, known = only_new &&length == 0;
+    samples->n_drawn++;
+    if (samples->failed) {
+        return fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
+                    samples->n_drawn);
+    }
+    if (!known && samples->known) known = is_known(samples, &name, run->tokenizer.uchars, only_new);
+    samples->n_known += known;
+    samples->known_in_a_row = known ? samples->known_in_a_row + 1 : 0;
+    if (known && only_new) {
+        return samples->known_in_a_row < MAX_TRIES ||
+               fail("no more new names: %" PRIu64 " of %" PRIu64 " found, and then none in %d "
+                    "samples; a higher --temperature may help",
+                    *done, run->config->samples, MAX_TRIES);
+    }
+    ++*done;
+    if (samples->numbered) say("sample %2" PRIu64 ": ", *done);
+    say_sample(run, length);
+    return output_ok();
+}

@@ -1,0 +1,220 @@
+/* training.c: what happens around the steps of a run. What can be found wrong is found before the
+ * first step. An interrupt, a full disk, a loss that is not finite or memory that runs out ends
+ * the run, and with --save no finished step is lost.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+#ifdef MICROGPT_DEBUG
+#include "debugger/views.h"  // watch()
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REDRAW_SECONDS 0.05
+#define FLUSH_SECONDS 0.25  // a row of the log waits no longer
+
+const char *data_name(const Options *o)
+{
+    if (!o->data) return "the shipped names";
+    return strcmp(o->data, "-") == 0 ? "standard input" : o->data;
+}
+
+// Notes come once nothing is wrong any more. The documents are encoded.
+void note_documents(const Run *run, size_t n)
+{
+    const Options *o = &run->job->o;
+    size_t n_cut = 0, longest = 0;
+    if (o->quiet) return;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = run->docs.list[i].length;
+        n_cut += length >= run->model.block_size;
+        longest = length > longest ? length : longest;
+    }
+    if (run->tokenizer.uchars[run->docs.text[0]] == 0xfeff) {
+        note("%s: it begins with a byte-order mark, which is a character like any other; tail -c "
+             "+4 takes it off",
+             data_name(o));
+    }
+    if (n_cut) {
+        note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with "
+             "--block-size %zu",
+             data_name(o), n_cut, n, run->model.block_size, longest + 1);
+    }
+}
+
+// Opens what the run writes, and checks that no file is meant to be two things.
+static bool begin_progress(Job *job)
+{
+    static const char two_things[] =
+        "%s: it cannot be two things at once: --data, --save, --log and --resume";
+    const Options *o = &job->o;
+    const struct stat *data = &job->data_file;
+    Progress *progress = &job->progress;
+    set_up_progress(progress, o, job->run.model.steps_done);
+    if (is_file(o->save, data) || same_file(o->save, o->log)) return usage(two_things, o->save);
+    if (is_file(o->log, data) || same_file(o->log, o->resume)) return usage(two_things, o->log);
+    if (o->save && !can_save(&progress->target, o, &job->run)) return false;
+    if (o->log && !open_log(progress, o)) return false;
+    if (same_file(o->save, o->log)) {  // two names of a file that was not there before
+        unlink(progress->target.path);
+        return usage(two_things, o->save);
+    }
+    progress->training = true;
+    running = 1;
+    return true;
+}
+
+bool begin_training(Run *run)
+{
+    Job *job = run->job;
+    uint64_t holdout = run->config->holdout;
+    size_t n = run->docs.n;
+    if (job->o.resume && !resume_run(job)) return false;
+    job->o.fingerprint = job->fingerprint;
+    if (holdout >= n) {
+        return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
+                     holdout, n);
+    }
+#ifdef MICROGPT_DEBUG
+    watch(&run->model, &run->tokenizer);
+#endif
+    job->samples.numbered = true;
+    if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
+    note_documents(run, n);
+    return !job->progress.show_bar ||
+           know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
+}
+
+// With --save, saves the run. The log does not lag behind the model file.
+static bool save_run(Job *job)
+{
+    if (job->progress.log) flush(job->progress.log);
+    return !job->o.save || save_model(&job->progress.target, &job->o, &job->run);
+}
+
+static bool has_new_steps(const Job *job)
+{
+    return job->progress.training && job->run.model.steps_done > job->progress.steps_before;
+}
+
+// The run ends early, for this reason, or (NULL) by a signal or because an output takes no more.
+bool fail_stopped(Job *job, const char *reason)
+{
+    const Options *o = &job->o;
+    const Output *log = job->progress.log, *failed = NULL;
+    char why[PATH_MAX + 256] = "", where[PATH_MAX + 16] = "not saved, as --save was not given";
+    bool new_steps = has_new_steps(job);
+    if (reason && !new_steps) return fail("%s", reason);
+    if (new_steps && !save_run(job)) return false;
+    hold_signals(true);  // nothing is left to lose but this message
+    if (!reason && !interrupted) failed = log && log->error ? log : &standard_output;
+    if (!reason && !interrupted && standard_output.error && !o->save) return output_ok();
+    bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
+    if (failed) {
+        const char *name = failed == log ? o->log : "standard output";
+        snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
+    }
+    if (reason) snprintf(why, sizeof why, "%s; ", reason);
+    if (o->save) snprintf(where, sizeof where, "saved in %s", o->save);
+    int status = reason ? FAILED : interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED;
+    return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", why,
+                   job->run.model.steps_done, o->config.steps, where);
+}
+
+// A loss that is not finite is found before it reaches the parameters: those of the step before
+// are still good.
+bool before_update(Run *run, uint64_t step, double loss)
+{
+    Job *job = run->job;
+    const Model *model = &run->model;
+    size_t n = (size_t)model->num_params;
+    char saved[PATH_MAX + 64] = "";
+    if (isfinite(loss)) return true;
+    bool good = all_finite(model->params, n) && all_finite(model->m, n) && all_finite(model->v, n);
+    if (job->o.save && good && has_new_steps(job)) {
+        if (!save_run(job)) return false;
+        snprintf(saved, sizeof saved, "; saved in %s, after step %" PRIu64 " of %" PRIu64,
+                 job->o.save, model->steps_done, run->config->steps);
+    }
+    return fail("step %" PRIu64
+                ": the loss is not finite (%s); a smaller --lr or --init-std may help%s",
+                step + 1, isnan(loss) ? "not a number" : "infinite", saved);
+}
+
+static void update_progress(Progress *progress, uint64_t done)
+{
+    double now = seconds();
+    if (progress->show_bar && now - progress->last_draw > REDRAW_SECONDS) {
+        progress->last_draw = now;
+        draw_bar(progress, done, now);
+    }
+    if (progress->log && now - progress->last_flush > FLUSH_SECONDS) {
+        progress->last_flush = now;
+        flush(progress->log);
+    }
+}
+
+bool after_step(Run *run, uint64_t step, double loss)
+{
+    Job *job = run->job;
+    Progress *progress = &job->progress;
+    const Output *log = progress->log;
+    uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
+    char line_end = job->o.recipe == RECIPE_LESSON ? '\n' : '\r';
+    if (progress->show_lines) {
+        say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
+    }
+    if (log) log_step(progress, done, loss, learning_rate(run->config, step));
+    if (progress->show_bar) add_to_curve(progress, step, loss);
+    if (progress->show_bar || log) update_progress(progress, done);
+    if (interrupted || standard_output.error || (log && log->error)) return fail_stopped(job, NULL);
+    return !save_every || done % save_every || done == steps || save_run(job);
+}
+
+// After the last step; or, with ok false, after a failure or an interrupt.
+static bool end_progress(Job *job, bool ok)
+{
+    Progress *progress = &job->progress;
+    if (progress->show_bar) show("\r\033[J");
+    double took = seconds() - progress->began;
+    ok = ok && save_run(job);
+    progress->training = false;
+    ok = ok && (!interrupted || fail_stopped(job, NULL));
+    if (ok) {
+        ok = close_log(progress, &job->o);
+    } else if (progress->log) {
+        flush(progress->log);
+    }
+    if (progress->show_bar && ok) {
+        draw_curve(progress, took);
+        double n = progress->last_n;
+        if (n > 0) show("mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
+    }
+    return ok;
+}
+
+bool end_training(Run *run, bool trained)
+{
+    const Model *model = &run->model;
+    const Options *o = &run->job->o;
+    bool lesson = o->recipe == RECIPE_LESSON;
+    size_t holdout = (size_t)run->config->holdout, n_tokens;
+    if (trained && !all_finite(model->params, (size_t)model->num_params)) {
+        trained = fail("a parameter is no longer finite");
+    }
+    if (!end_progress(run->job, trained)) return false;
+    if (holdout) {
+        const Document *held_out = run->docs.list + run->docs.n - holdout;
+        double loss = mean_loss(&run->model, held_out, holdout, &n_tokens, NULL);
+        if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
+        const char *new_line = run->job->progress.show_lines && !lesson ? "\n" : "";
+        say("%sheld out: %zu docs, loss %.4f\n", new_line, holdout, loss);
+    }
+    const char *kind = lesson ? "" : " (new, hallucinated names)";
+    if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);
+    return true;
+}
