@@ -1,5 +1,5 @@
 # microgpt: `make run` trains and samples, `make test` tests, `make help` lists the rest.
-# CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR can be given.
+# CC, CFLAGS, LDFLAGS, MARCH, PREFIX and DESTDIR can be set.
 
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -18,6 +18,10 @@ OBJECTS ?= .build/make
 OBJ      = $(SOURCES:%.c=$(OBJECTS)/%.o)
 SAY      = $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 
+.PHONY: all
+all: microgpt    ## build ./microgpt for this machine; so does a bare make
+	@$(SAY) "./microgpt is ready. Next: make run, make test or ./microgpt --help. make help lists the rest."
+
 microgpt: $(OBJ)
 	$(COMPILE) $(LDFLAGS) -o $@ $(OBJ) -lm
 
@@ -32,11 +36,11 @@ $(OBJECTS)/flags: always
 -include $(OBJ:.o=.d)
 
 .PHONY: run
-run: microgpt    ## train on the shipped names, print twenty new ones
+run: microgpt    ## build, train on the shipped names, print twenty new ones
 	./microgpt
 
 .PHONY: page
-page: microgpt    ## train for longer, write the model as microgpt.html
+page: microgpt    ## train for longer, write the model as microgpt.html, a page for a browser
 	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
 	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
 	@echo "microgpt.html is ready: open it in a browser"
@@ -71,7 +75,7 @@ GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit o
 LLDB = lldb --no-lldbinit -o 'command source -s true .lldbinit'
 
 .PHONY: debug
-debug: microgpt-debug    ## step through it, in gdb or (DEBUGGER=lldb) lldb; ARGS are the program's
+debug: microgpt-debug    ## step through it in gdb, or with DEBUGGER=lldb in lldb; ARGS go to the program
 	@case '$(DEBUGGER)' in \
 	*gdb) $(GDB) -ex begin --args ./microgpt-debug $(ARGS) ;; \
 	*) command -v lldb >/dev/null || { echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; }; \
@@ -86,7 +90,7 @@ tour: microgpt-debug    ## a guided walk: one training step and one sampled name
 	else MICROGPT_TOUR=1 TERM=dumb ./microgpt-debug --quiet --samples 1; fi
 
 .PHONY: broken
-broken:    ## an exercise: a copy with one derivative broken (BREAK=N: the N-th), to be found
+broken:    ## an exercise: find the broken derivative in a copy; BREAK=N breaks the N-th
 	@sh support/debugger/break $(BREAK)
 	@$(MAKE) -s -C .build/broken debug
 
@@ -97,12 +101,12 @@ graph: microgpt-debug    ## draw .github/graph.svg, the picture in the debugger'
 	@dot -Tsvg .github/graph.dot >.github/graph.svg && rm .github/graph.dot
 
 .PHONY: test
-test: microgpt    ## does it keep its promises? ALL=1 tries everything, TESTS=PART some
+test: microgpt    ## run the tests; ALL=1 runs all of them, TESTS=PART some
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
 # How fast is it? A table; and beside PyTorch, where there is one.
 .PHONY: bench
-bench: microgpt    ## how fast is it? Beside PyTorch, too, where there is one
+bench: microgpt    ## measure its speed, beside PyTorch where there is one
 	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
 	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/*.o .build/bench/support/*.o -lm
 	@.build/bench/bench data/names.txt ./microgpt
@@ -111,20 +115,24 @@ bench: microgpt    ## how fast is it? Beside PyTorch, too, where there is one
 	done; echo "Beside PyTorch: skipped, no Python here has torch."
 
 .PHONY: sweep
-sweep: microgpt    ## how many heads are best? Trains with 1 to 16, compares on held-out names
+sweep: microgpt    ## how many heads are best? Train with 1 to 16, compare on held-out names
 	sh tests/bench/sweep
+
+.PHONY: lessons
+lessons: microgpt    ## what lessons on attention claim, and what this program shows: a table
+	@CC="$(CC)" sh tests/bench/lessons
 
 # Searches for input that breaks a promise: each target for so many seconds.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
-fuzz:    ## search for input that breaks a promise, for FUZZ_SECONDS each
+fuzz:    ## search for input that breaks a reader, FUZZ_SECONDS for each
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
 .PHONY: portability analyze coverage soak
-portability: microgpt    ## the same bytes from every compiler and processor at hand
-analyze:    ## what checkers find without running it
-coverage:    ## how much the tests reach, and why not the rest
-soak: microgpt    ## a million steps in flat memory
+portability: microgpt    ## compare the output of every compiler and processor at hand
+analyze:    ## run the static analyzers
+coverage:    ## how much of the code the tests reach, and why not the rest
+soak: microgpt    ## train for a million steps, in flat memory
 portability analyze coverage soak:
 	@sh tests/checks/$@
 
@@ -139,7 +147,7 @@ microgpt.1: microgpt data/microgpt.1 data/manual.awk
 SHARE = $(PREFIX)/share/microgpt
 
 .PHONY: install uninstall
-install: microgpt microgpt.1    ## under PREFIX, /usr/local by default
+install: microgpt microgpt.1    ## install under PREFIX, /usr/local by default; DESTDIR is respected
 	@umask 022; folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
 	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
 	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
@@ -148,7 +156,7 @@ install: microgpt microgpt.1    ## under PREFIX, /usr/local by default
 	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 	chmod 644 "$(DESTDIR)$(SHARE)"/* "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 
-uninstall:    ## what install put there
+uninstall:    ## remove what install put there
 	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
 	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
 	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
@@ -158,7 +166,7 @@ MAKEMORE_URL = https://raw.githubusercontent.com/karpathy/makemore/refs/heads/ma
 MAKEMORE_SHA = 0a30b5557f192f32ab962680889aac5f6fda0f4cecf40a6d0b5694f58ea8cc4d
 SHA256 ?= $(shell command -v sha256sum || echo shasum -a 256)
 
-data/makemore.txt:
+data/makemore.txt:    ## fetch the names of the published run
 	@trap 'rm -f $@.part' EXIT; trap 'exit 1' HUP INT TERM; curl -fsSL -o $@.part "$(MAKEMORE_URL)" && \
 	sum=$$($(SHA256) $@.part) && if [ "$${sum%% *}" = $(MAKEMORE_SHA) ]; then mv $@.part $@; \
 	else echo "$(MAKEMORE_URL): not the file expected: sha256 $${sum%% *}" >&2; exit 1; fi
@@ -169,8 +177,7 @@ clean:    ## remove what make made
 
 .PHONY: help
 help:    ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z/.-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
 
-.PHONY: all check
-all: microgpt
+.PHONY: check
 check: test

@@ -176,7 +176,9 @@ void new_cache(Model *model, size_t positions)
 }
 
 // The model itself. In its comments, `emb:` is the debugger's name for the
-// value made on that line, and a number is a line of the lesson's Python.
+// value made on that line. Numbers are lines of the Python program, as the
+// lesson walks through them: "Multi-Head Attention", part 3, lesson 6 of
+// https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
 double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;

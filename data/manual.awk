@@ -1,4 +1,4 @@
-# The manual page, from what `microgpt --version` and `microgpt COMMAND --help` print, and the prose in microgpt.1.
+# Makes the manual page of what `microgpt --version` and `microgpt COMMAND --help` print and of the prose in microgpt.1.
 function roff(text) { gsub(/-/, "\\-", text); return text }
 !prose && /^microgpt / { version = $0 }
 !prose && /^  microgpt / { summary[$2] = substr($0, 43) }
@@ -6,11 +6,15 @@ function roff(text) { gsub(/-/, "\\-", text); return text }
     sub(/:$/, "")
     options = options ".SH OPTIONS OF " $3 "\n" roff("microgpt " $3 ": " summary[$3]) ".\n"
 }
-!prose && /^ .*--/ && !/^  microgpt / {
-    n = split(substr($0, 3, 31), word)
+# An option: its name and argument on the left, its help on the right, perhaps continued below.
+!prose && /^ *(-[a-z], )?--/ {
+    n = split($0, word)
     letter = word[1] ~ /,$/ ? "\\fB" substr(word[1], 1, 2) "\\fR, " : ""
     i = letter ? 2 : 1
-    options = options ".TP\n" roff(letter "\\fB" word[i] "\\fR \\fI" (i < n ? word[n] : "") "\\fR\n" substr($0, 35)) "\n"
+    argument = word[i + 1] ~ /^([A-Z]+|[a-z0-9]+\|.*)$/ ? word[i + 1] : ""
+    options = options ".TP\n" roff(letter "\\fB" word[i] "\\fR \\fI" argument "\\fR\n")
+    if (length($0) > 31) options = options roff(substr($0, 32)) "\n"
 }
+!prose && length($0) > 31 && substr($0, 1, 31) ~ /^ *$/ { options = options roff(substr($0, 32)) "\n" }
 prose && /OPTIONS$/ { printf "%s", options; next }
 prose { sub(/VERSION/, version); print }

@@ -231,6 +231,13 @@ bool resume_run(Job *job)
     return true;
 }
 
+// The documents' file, in train.data: its name without a folder. Other documents have a slash.
+static const char *data_source(const Options *o)
+{
+    if (!o->data) return "data/names.txt";
+    return strcmp(o->data, "-") == 0 ? "/dev/stdin" : base_name(o->data);
+}
+
 // The header, which the caller frees: the configuration, the run, a line for every tensor.
 static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header,
                        size_t *length)
@@ -244,7 +251,9 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
         char pair[STORED_ROOM];
         fputs(stored_text(&options[i], &o, pair), out);
     }
-    fprintf(out, ",\"vocab\":\"");
+    fprintf(out, ",\"train.data\":\"");
+    write_text(out, data_source(&o));
+    fprintf(out, "\",\"vocab\":\"");
     write_characters(out, run->tokenizer.uchars, run->tokenizer.BOS);
     fprintf(out, "\"}");
     size_t at = 0;
@@ -262,12 +271,26 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
 }
 
-// Can the model be saved, as far as that can be known before the first step?
+// A file that is no model is not replaced, whatever the name says.
+static bool is_model(const char *path)
+{
+    static Checkpoint other;
+    if (access(path, F_OK) < 0) return true;
+    bool ok = open_checkpoint(&other, path);
+    close_checkpoint(&other);
+    return ok || fail("%s; --save replaces only models", failure.text);
+}
+
+// Can the model be saved, as far as that can be known before the first step? The model of another
+// run is kept, in place of one that was kept before.
 bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;
-    char *header;
+    char *header, kept[PATH_MAX + 2];
     if (!find_target(target, o->save)) return false;
+    target->keep = target->there && !same_file(o->save, o->resume);
+    snprintf(kept, sizeof kept, "%s~", target->path);
+    if (target->keep && !(is_model(o->save) && is_model(kept))) return false;
     if (!new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
     free(header);
     return true;
@@ -292,9 +315,12 @@ bool save_model(Target *target, const Options *o, const Run *run)
         hash = hash_numbers(hash, parts[p], sizes[p]);
     }
     if (!new_header(*o, model->steps_done, run, hash, &header, &length)) return false;
-    begin_save(target, &out);
-    put_header(&out, header, length);
-    for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
+    bool whole = false;
+    for (int place = 0; !whole && begin_save(target, &out, place); place++) {
+        put_header(&out, header, length);
+        for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
+        whole = end_save(target, &out, place);
+    }
     free(header);
-    return end_save(target, &out);
+    return !target->error;
 }

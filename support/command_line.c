@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 const Command commands[] = {
-    {"train", "[OPTION]...", "train, then print samples; the default", TRAIN, 0, 0},
+    {"train", "[OPTION]...", "train, then print samples (default)", TRAIN, 0, 0},
     {"sample", "MODEL [OPTION]...", "print samples from a saved model", SAMPLE, 1, 1},
-    {"eval", "MODEL [OPTION]...", "mean loss of a saved model over documents", EVAL, 1, 1},
+    {"eval", "MODEL [OPTION]...", "mean loss of a saved model", EVAL, 1, 1},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2},
     {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2},
 };
@@ -28,13 +28,33 @@ static bool is_similar(const char *name, const char *word, size_t n)
     return longer - same - last <= 2 && 2 * (same + last) >= longer;
 }
 
-// Fails: an argument too many after this command or, if it is NULL, no command at all. A file may
-// be meant as data.
+// Is it the name of a model file? If so, `takers` gets the commands that take one:
+// "sample|eval|heads|page".
+static bool is_model_name(const char *argument, char *takers, size_t room)
+{
+    const char *ending = strrchr(argument, '.');
+    if (!ending || strcmp(ending, ".safetensors") != 0) return false;
+    takers[0] = '\0';
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        size_t used = strlen(takers);
+        if (!commands[i].min) continue;
+        snprintf(takers + used, room - used, "%s%s", used ? "|" : "", commands[i].name);
+    }
+    return true;
+}
+
+// Fails: one argument too many after this command or, if it is NULL, no such command. A file may be
+// meant as a model or as data.
 static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
     bool train = !command || command->bit == TRAIN;
     bool file = strpbrk(argument, "./") || access(argument, F_OK) == 0;
+    char takers[128];
+    if (train && is_model_name(argument, takers, sizeof takers)) {
+        return usage("%s: %s; for a saved model: microgpt %s %s", argument, problem, takers,
+                     argument);
+    }
     if (train && file) {
         return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     }
@@ -64,7 +84,7 @@ static const Option *find_option(const Command *command, const char *argument)
     if (n_found == 1) return found;
     bool hint = near && !n_found;
     set_failure(USAGE, "%.*s: %s; %s%s%s microgpt %s --help", letter ? INT_MAX : (int)length + 2,
-                argument, n_found ? "the beginning of more than one option" : "no such option",
+                argument, n_found ? "could be more than one option" : "no such option",
                 hint ? "did you mean --" : "", hint ? near : "", hint ? "? See" : "see",
                 command->name);
     return NULL;
@@ -121,8 +141,8 @@ bool parse_command_line(Options *o, int argc, char **argv)
         o->greedy = true;
         config->temperature = 1;
     }
-    if (o->save_every && !o->save) return usage("--save-every: needs --save FILE, too");
-    if (command->bit == SAMPLE && o->data && !o->new) return usage("--data: needs --new, too");
+    if (o->save_every && !o->save) return usage("--save-every needs --save FILE");
+    if (command->bit == SAMPLE && o->data && !o->new) return usage("--data needs --new");
     // A resumed run takes its sizes from the file.
     return o->resume || config->n_embd % config->n_head == 0 ||
            usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, config->n_embd,
@@ -140,6 +160,27 @@ static void default_text(const Option *option, char *text, size_t room)
     snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
 }
 
+enum { HELP_WIDTH = 79, HELP_LEFT = 31 };  // columns: of a line, and where the right side starts
+
+// Prints a line of help, with the text on the right broken between words.
+static void print_row(const char *left, const char *right)
+{
+    size_t room = HELP_WIDTH - HELP_LEFT;
+    say("%-*s", HELP_LEFT, left);
+    if (strlen(left) >= HELP_LEFT) say("\n%*s", HELP_LEFT, "");
+    for (;;) {
+        size_t n = strlen(right);
+        if (n > room) {
+            for (n = room; n > 1 && right[n] != ' ';) n--;
+        }
+        say("%.*s\n", (int)n, right);
+        right += n;
+        if (!*right) return;
+        right += *right == ' ';
+        say("%*s", HELP_LEFT, "");
+    }
+}
+
 void print_help(const Command *command)
 {
     say("Usage:\n");
@@ -152,11 +193,12 @@ void print_help(const Command *command)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         const char *argument = option->argument ? option->argument : "";
-        char left[64], letter[8] = "    ", value[80];
+        char left[64], letter[8] = "    ", value[80], right[256];
         if (!(option->commands & command->bit)) continue;
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        snprintf(left, sizeof left, "%s--%s %s", letter, option->name, argument);
+        snprintf(left, sizeof left, "  %s--%s %s", letter, option->name, argument);
         default_text(option, value, sizeof value);
-        say("  %-31s %s%s\n", left, option->help, value);
+        snprintf(right, sizeof right, "%s%s", option->help, value);
+        print_row(left, right);
     }
 }

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // The first program of this name along PATH, as a shell finds it; else the name itself.
@@ -63,23 +65,28 @@ bool same_file(const char *a, const char *b)
 volatile sig_atomic_t running;
 static sigset_t handled;                  // the signals that on_signal() takes
 static volatile sig_atomic_t unfinished;  // a file of this name is being written:
-static char unfinished_name[PATH_MAX + 64];
+static char unfinished_name[PATH_MAX + 300];
 
-static void on_signal(int signal_number)
+// The first signal lets the step finish and the model be saved; a second one ends the program at
+// once. SIGXCPU comes again by itself, and so does SIGALRM, by which flush() stops waiting.
+static void on_signal(int number)
 {
-    (void)signal_number;
-    if (interrupted || !running) {
+    bool by_itself = number == SIGALRM || number == SIGXCPU;
+    if (!running || (interrupted && !by_itself)) {
         if (unfinished) unlink(unfinished_name);
         _exit(INTERRUPTED);
     }
+    overdue = interrupted;
     interrupted = 1;
+    alarm(1);
 }
 
 // Without SA_RESTART: a signal interrupts a call that waits. Signals that are ignored at the start
 // stay ignored, as under nohup.
 void handle_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGHUP, SIGTERM};
+    static const int signals[] = {SIGINT,  SIGHUP,  SIGTERM, SIGQUIT,
+                                  SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM};
     struct sigaction ours = {.sa_handler = on_signal}, before;
     sigemptyset(&handled);
     ours.sa_mask = handled;
@@ -95,18 +102,25 @@ void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &hand
 /* ------------------------------------------------------------------------------------------------
  * Saves.
  */
-// Opens a new file beside the final one. A long name is cut between characters, so that the suffix
-// fits. -1: errno says why.
-static int open_part(Target *target)
+// Opens a new file in a folder (NULL: beside the final one), under a name that nobody can foresee.
+// A long name is cut between characters, so that the suffix fits. -1: errno says why.
+static int open_part(Target *target, const char *folder)
 {
     const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
-    int fd = -1, folder = (int)(base - target->path), prefix = folder + (int)used;
-    snprintf(target->folder, sizeof target->folder, "%.*s.", folder, target->path);
+    int fd = -1, beside = (int)(base - target->path);
+    snprintf(target->folder, sizeof target->folder, "%.*s.", beside, target->path);
     hold_signals(true);
-    for (unsigned i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
-        sprintf(target->part, "%.*s.%ld-%u.part", prefix, target->path, (long)getpid(), i);
+    for (int i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        const uint64_t seeds[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(),
+                                  (uint64_t)(uintptr_t)&now};
+        uint64_t any = hash_bytes(FNV_START, (const unsigned char *)seeds, sizeof seeds) >> 16;
+        snprintf(target->part, sizeof target->part, "%.*s%s%.*s.%012" PRIx64 ".part",
+                 folder ? PATH_MAX : beside, folder ? folder : target->path, folder ? "/" : "",
+                 (int)used, base, any);
         fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
     }
     strcpy(unfinished_name, target->part);
@@ -144,7 +158,8 @@ bool find_target(Target *target, const char *name)
     if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
     if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
     if (!there) snprintf(target->path, sizeof target->path, "%s", name);
-    target->reserve = open_part(target);
+    target->there = there && info.st_size > 0;
+    target->reserve = open_part(target, NULL);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);  // closes the file, keeps the descriptor
     unlink(target->part);
@@ -152,24 +167,42 @@ bool find_target(Target *target, const char *name)
     return true;
 }
 
-void begin_save(Target *target, Output *out)
+bool begin_save(Target *target, Output *out, int place)
 {
+    const char *temporary = getenv("TMPDIR");
+    const char *const folders[] = {NULL, ".", temporary ? temporary : "/tmp"};
+    if (place == sizeof folders / sizeof folders[0]) return false;
     if (target->reserve >= 0) close(target->reserve);
     target->reserve = -1;
     out->n = 0;
-    out->file = open_part(target);
+    out->file = open_part(target, folders[place]);
     out->error = out->file < 0 ? errno : 0;
+    return true;
 }
 
-bool end_save(Target *target, Output *out)
+// The new file takes the final name. The model of another run keeps its own, with a ~ behind it.
+static bool take_name(Target *target)
+{
+    char kept[PATH_MAX + 2];
+    snprintf(kept, sizeof kept, "%s~", target->path);
+    if (target->keep && link(target->path, kept) < 0 && rename(target->path, kept) < 0) return false;
+    bool taken = rename(target->part, target->path) == 0;
+    int error = errno;
+    if (target->keep && !taken) rename(kept, target->path);
+    target->keep = target->keep && !taken;
+    errno = error;
+    return taken;
+}
+
+bool end_save(Target *target, Output *out, int place)
 {
     flush(out);
     if (out->file >= 0) take_mode(target, out->file);
     while (!out->error && fsync(out->file) < 0) out->error = errno == EINTR ? 0 : errno;
     if (out->file >= 0 && close(out->file) < 0 && !out->error) out->error = errno;
     hold_signals(true);
-    bool whole = !out->error, renamed = whole && rename(target->part, target->path) == 0;
-    if (whole) out->error = errno;
+    bool whole = !out->error, named = whole && place == 0 && take_name(target);
+    if (place == 0) target->error = named ? 0 : whole ? errno : out->error;
     if (!whole && out->file >= 0) unlink(target->part);
     unfinished = 0;
     // Best effort: the new name must survive a power failure, too.
@@ -178,8 +211,10 @@ bool end_save(Target *target, Output *out)
         fsync(folder);
         close(folder);
     }
-    if (!interrupted) hold_signals(false);  // after the last save nothing cuts its message
-    return renamed || fail(whole ? "%s: not saved under this name: %s; the model is in %s"
-                                 : "%s: not saved: %s",
-                           target->name, strerror(out->error), target->part);
+    hold_signals(false);
+    if (named) return true;
+    set_failure(FAILED, "%s: not saved%s: %s%s%s", target->name,
+                whole && place == 0 ? " under this name" : "", strerror(target->error),
+                whole ? "; the model is in " : "", whole ? target->part : "");
+    return whole;
 }

@@ -1,7 +1,8 @@
 /* files.h: files that the program ships, files it saves, and the signals that may come meanwhile.
  *
- * Saves are atomic: written beside the final name, flushed to disk, then renamed over it. A
- * signal lets a running step finish; a second one ends the program and leaves no partial file.
+ * Saves are atomic: written beside the final name, flushed to disk, then renamed over it. Where
+ * there is no room, the model goes to the working directory or TMPDIR. A signal lets a running
+ * step finish; a second one ends the program and leaves no partial file.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -22,23 +23,27 @@ bool same_file(const char *a, const char *b);
 
 // Signals.
 extern volatile sig_atomic_t running;  // there is work to lose: the first signal lets it finish
-void handle_signals(void);             // SIGINT, SIGHUP, SIGTERM, unless ignored at the start
+void handle_signals(void);             // those that ask to end, unless ignored at the start
 void hold_signals(bool held);          // they wait from here on; or they no longer do
 
 // Where a model goes.
 typedef struct {
     const char *name;                       // as the user gave it
     char path[PATH_MAX], folder[PATH_MAX];  // with symbolic links followed
-    char part[PATH_MAX + 64];               // the name while the file is not whole
+    char part[PATH_MAX + 300];              // the name while the file is not whole
     int reserve;                            // a descriptor kept for the first save; or -1
+    bool there;                             // there was a file with something in it
+    bool keep;                              // it is kept as path~ when the first save replaces it
+    int error;                              // why the latest save is not under its name; or 0
 } Target;
 
 // Can a file be written under this name? Asked before any work is done; changes nothing.
 bool find_target(Target *target, const char *name);
 
-// A save: begin, put into `out` what belongs in the file, end. Errors are reported by end_save().
-// If the finished file cannot take its final name, it stays where it is, and the message says so.
-void begin_save(Target *target, Output *out);
-bool end_save(Target *target, Output *out);
+// A save: begin, put into `out` what belongs in the file, end. If end_save() returns false, there
+// was no room for it: the next place is tried, until begin_save() has none. A whole file that
+// cannot take its final name stays where it is. Where target->error is set, that is the failure.
+bool begin_save(Target *target, Output *out, int place);  // 0: beside the final name
+bool end_save(Target *target, Output *out, int place);
 
 #endif

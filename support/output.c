@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 Failure failure;
 Output standard_output = {.file = STDOUT_FILENO};
 Output standard_error = {.file = STDERR_FILENO};
-volatile sig_atomic_t interrupted;
+volatile sig_atomic_t interrupted, overdue;
 bool dies_of_sigpipe;
 
 // Formats one line, whatever it quotes. If it is too long, the middle is left out: the beginning
@@ -48,21 +49,28 @@ bool no_memory(void) { return fail("not enough memory"); }
 
 bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(errno)); }
 
-// A short write continues where it stopped. A reader may be slow, and is waited for. Once the run
-// is interrupted, all readers together get one more second, and a pipe that is ready gets only
-// what it takes without waiting.
+static bool on_disk(int file)
+{
+    struct stat info;
+    return fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// A short write continues where it stopped. A reader may be slow, and is waited for, but not once
+// the end of the run is overdue. A file on a disk is written to its end.
 bool flush(Output *out)
 {
-    static const int wait = 100;  // milliseconds
-    static int patience = 1000;
     for (size_t done = 0; done < out->n && !out->error;) {
-        int ready = poll(&(struct pollfd){.fd = out->file, .events = POLLOUT}, 1, wait);
-        if (ready == 0 && interrupted && (patience -= wait) <= 0) out->error = EINTR;
-        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-        size_t n = interrupted && out->n - done > PIPE_BUF ? PIPE_BUF : out->n - done;
-        ssize_t written = write(out->file, out->bytes + done, n);
-        done += written > 0 ? (size_t)written : 0;
-        out->error = written < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
+        struct pollfd file = {.fd = out->file, .events = POLLOUT};
+        int ready = poll(&file, 1, overdue ? 0 : -1);
+        bool waits = ready == 0 || (ready < 0 && errno == EINTR);
+        ssize_t written = waits ? -1 : write(out->file, out->bytes + done, out->n - done);
+        if (written >= 0) {
+            done += (size_t)written;
+        } else if (!waits && errno != EINTR && errno != EAGAIN) {
+            out->error = errno;
+        } else if (overdue && !on_disk(out->file)) {
+            out->error = EINTR;
+        }
     }
     out->n = 0;
     return !out->error;

@@ -57,6 +57,7 @@ bool output_ok(void);     // fails if interrupted, or if standard output takes n
 int end_output(bool ok);  // flushes, prints the error if not ok, returns the exit status
 
 extern volatile sig_atomic_t interrupted;  // a signal has asked the run to end
+extern volatile sig_atomic_t overdue;      // and that was a second ago
 extern bool dies_of_sigpipe;               // SIGPIPE was not ignored from the start
 
 // What an open file leads to, from TERM, NO_COLOR, COLUMNS, the locale and the file itself.

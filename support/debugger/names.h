@@ -37,12 +37,10 @@ void pos_id(void), li(void), h(void);
 // tells the two apart by the first argument: in a definition it begins with a type. Here the name
 // of that type is a macro. It stands for the type, and, read once more as an argument below, for
 // the words that make DEFINED of a call.
-typedef Tape TapeType;
-typedef Model ModelType;
 #define NOTHING()
 #define Tape __typeof NOTHING() (Tape)
 #define Model __typeof NOTHING() (Model)
-#define __typeof(type) , DEFINED, type##Type
+#define __typeof(type) , DEFINED, type
 #define CHOOSE(...) SECOND(__VA_ARGS__)
 #define SECOND(first, second, ...) second
 #define DEFINED(how, name, ...) DEFINED_AS(name, __VA_ARGS__)

@@ -112,6 +112,16 @@ int statement_start(int line)
     return line;
 }
 
+// The comment on a statement, whole: beside its first line, or the lines above it.
+void print_comment(int line, const char *indent)
+{
+    const char *beside = strstr(source_line(line), "// ");
+    int first = line;
+    if (beside) print("%s%s\n", indent, beside);
+    while (!beside && is_comment(first - 1)) first--;
+    for (; first < line; first++) print("%s%s\n", indent, source_line(first));
+}
+
 // The code of a statement, its lines joined and without comments.
 void print_statement(int line, const char *indent)
 {
@@ -192,7 +202,7 @@ static struct {
     size_t n_open;
     size_t position;         // what gpt() was called for last
     size_t position_entries; // how long the tape was then
-    Phase phase;
+    Phase phase, now;        // as noted; as survey() found it
     double *result;          // what backward() starts from
     const Tape *tape;
     Moved moved[2];
@@ -295,12 +305,24 @@ const Moved *moved(int before) { return notes.moved[before].p ? &notes.moved[bef
 
 const Random *draws_from(void) { return &notes.random; }
 
-Phase phase(void)
+// Has adam() moved anything yet since it was called?
+static bool has_moved(void)
+{
+    const Model *model = watched.model;
+    size_t bytes = (size_t)model->num_params * sizeof(double);
+    return memcmp(model->params, notes.moved[0].p, bytes) != 0 ||
+           memcmp(grad(&model->tape, model->params), notes.moved[0].g, bytes) != 0;
+}
+
+static Phase find_phase(void)
 {
     if (notes.n == 0 || notes_are_old() || notes.tape != &watched.model->tape) return FORWARD;
-    bool begun = notes.phase != BACKWARD || *grad(notes.tape, notes.result) == 1;
-    return begun ? notes.phase : FORWARD;
+    if (notes.phase == BACKWARD) return *grad(notes.tape, notes.result) == 1 ? BACKWARD : FORWARD;
+    return notes.phase == MOVED && !has_moved() ? GRADIENTS : notes.phase;
 }
+
+Phase phase(void) { return notes.now; }
+bool adam_is_called(void) { return notes.phase == MOVED; }
 
 // The position that gpt() was called for last, since the tape was dropped; NONE if it was not.
 int latest_position(void)
@@ -490,6 +512,7 @@ bool survey(void)
         print("This command works with whole vectors: ask in training, or while sampling.\n");
         return false;
     }
+    notes.now = find_phase();
     read_source();
     if (source.n == 0) {
         print("microgpt.c has the names, and it cannot be read: start the debugger in the "
@@ -547,8 +570,9 @@ static const char *skip_prefix(const char *name, int *layer, int *head)
     return name;
 }
 
-// The vector of that name, which may begin with layerN. and headN.; NULL if it is not there. What a
-// call made for itself is "OUTER.NAME"; the name alone is the latest one.
+// The vector of that name, which may begin with layerN. and headN.; NULL if it is not there. Without
+// headN. it is the latest of all heads. What a call made for itself is OUTER.NAME; the name alone is
+// the latest one.
 const Place *find_place(const char *name, int position)
 {
     int layer = watched.layer, head = NONE;
@@ -561,7 +585,7 @@ const Place *find_place(const char *name, int position)
         if (dot && (!outer || strlen(outer->name) != length)) continue;
         if (dot && strncmp(outer->name, name, length) != 0) continue;
         if (p->layer != NONE && p->layer != layer) continue;
-        if (p->head != head && !(p->inner && head == NONE)) continue;
+        if (head != NONE && p->head != head) continue;
         if (position == LATEST || p->position == position) return p;
     }
     return NULL;
@@ -687,6 +711,23 @@ const char *place_name(const Place *p)
     return name;
 }
 
+// A value in no vector is called v and its number, with what was done, if that is short.
+static void name_without_place(const double *value, char name[224])
+{
+    const Entry *e = maker(value);
+    const Place *p = e ? place_of(e->a) : NULL;
+    char operand[64] = "";
+    int n = snprintf(name, 224, "v%zu", value_number(value));
+    if (!p || e->b) return;
+    snprintf(operand, sizeof operand, p->n > 1 ? "%s[%td]" : "%s", p->name, e->a - p->at);
+    size_t room = 224 - (size_t)n;
+    if (e->op == OP_POW) snprintf(name + n, room, " (%s ^ %g)", operand, e->c);
+    if (e->op == OP_MUL_CONST) snprintf(name + n, room, " (%s * %g)", operand, e->c);
+    if (e->op == OP_ADD_CONST) {
+        snprintf(name + n, room, " (%s %c %g)", operand, e->c < 0 ? '-' : '+', fabs(e->c));
+    }
+}
+
 // The name of a value, as a parameter or as an element of a vector. False if it has none: then it
 // is called v and its number.
 static bool name_value(const double *value, char name[224])
@@ -702,12 +743,12 @@ static bool name_value(const double *value, char name[224])
     }
     const Place *p = place_of(value);
     if (!p) {
-        snprintf(name, 224, "v%zu", value_number(value));
+        name_without_place(value, name);
         return false;
     }
     char index[24] = "", at[24] = "";
     if (p->n > 1) snprintf(index, sizeof index, "[%td]", value - p->at);
-    if (p->position != NONE) snprintf(at, sizeof at, " at %d", p->position);
+    if (p->position != NONE) snprintf(at, sizeof at, "@%d", p->position);
     snprintf(name, 224, "%s%s%s", place_name(p), index, at);
     return true;
 }
@@ -816,8 +857,8 @@ static bool in_microgpt(const void *pc)
     return at >= first && at < last + 256;
 }
 
-// Is it a name, rather than an expression of C? Called by the debuggers' commands, with the place
-// where the program is.
+// Is it a name (1), rather than an expression of C (0)? Or either of them (2), where autograd.c has a
+// variable of this name? Called by the debuggers' commands, with the place where the program is.
 int is_value_name(const char *text, const void *pc)
 {
     char name[64];
@@ -827,7 +868,18 @@ int is_value_name(const char *text, const void *pc)
     if (find_matrix(name)) return true;
     if (name[0] == 'v' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1)) return true;
     if (!will_be_made(name, &line)) return false;
-    return in_microgpt(pc) || !is_variable_of_engine(name);
+    return !in_microgpt(pc) && is_variable_of_engine(name) ? 2 : 1;
+}
+
+int is_number(const char *text) { return *text && strspn(text, "0123456789") == strlen(text); }
+
+// For a debugger whose commands cannot choose: false where the name would be another thing in C.
+int means_name(const char *name, const void *pc)
+{
+    int line;
+    bool hidden = watched.model && !in_microgpt(pc) && is_variable_of_engine(name);
+    if (hidden && will_be_made(name, &line)) refuse_name(name);
+    return !hidden || !will_be_made(name, &line);
 }
 
 void refuse_name(const char *name)

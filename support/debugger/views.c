@@ -195,14 +195,14 @@ void show_document(void)
         print("  %8zu  %5u  %-5s", i, model->tokens[i], token_text(model->tokens[i]));
         print("  %5u  %-5s", model->tokens[i + 1], token_text(model->tokens[i + 1]));
         if (loss) number(*loss->at);
-        print((int)i == latest_position() ? "  <- gpt() was called for this one last\n" : "\n");
+        print((int)i == latest_position() ? "  <- the latest\n" : "\n");
     }
 }
 
 // The title of a vector.
-static void title(const char *name, const Place *p)
+static void title(const Place *p)
 {
-    print("%s", name);
+    print("%s", place_name(p));
     if (p->position != NONE) {
         print(" at position %d (%s)", p->position, token_text(token_at(p->position)));
     }
@@ -230,10 +230,13 @@ void show_vectors(void)
     if (!any) print("There are none yet: step on.\n");
 }
 
-// A variable of the debugger's frame: its first numbers, and what it points to.
+// A variable of the debugger's frame: its first numbers, and what it points to. NULL ends the list.
 void show_pointer(const char *name, double *x)
 {
-    if (!watched.model || watched.model->tape.fused || !on_tape(x)) return;
+    static size_t shown;
+    if (!name && !shown) print("No vector is there yet: step on.\n");
+    shown = name ? shown : 0;
+    if (!name || !watched.model || watched.model->tape.fused || !on_tape(x)) return;
     const Place *p = place_of(x);
     size_t n = p ? p->n - (size_t)(x - p->at) : 1;
     if (!p && x < watched.model->params + watched.model->num_params) n = watched.model->n_embd;
@@ -242,7 +245,13 @@ void show_pointer(const char *name, double *x)
         if (i < n) number(x[i]);
         if (i >= n) heading("");
     }
-    print("%s %s\n", n > 3 ? " .." : "   ", value_name(x));
+    print("%s ", n > 3 ? " .." : "   ");
+    if (p && x == p->at && p->position != NONE) {
+        print("%s@%d\n", place_name(p), p->position);
+    } else {
+        print("%s\n", value_name(x));
+    }
+    shown++;
 }
 
 // The vectors of the call that is under way, as gpt() made them.
@@ -272,7 +281,7 @@ void show_vector(const char *name, int position)
     const Place *p = survey() ? need_place(name, position) : NULL;
     if (!p) return;
     bool known = gradients_known();
-    title(name, p);
+    title(p);
     print("    i");
     headings("data", known);
     print("\n");
@@ -319,7 +328,7 @@ void show_row(const char *name, int i)
     }
     const Place *p = need_place(name, i);
     if (!p) return;
-    title(name, p);
+    title(p);
     four_in_a_row("", p->at, p->n);
 }
 
@@ -632,7 +641,7 @@ void show_draw(void)
         return;
     }
     const Job *job = watched.run->job;
-    size_t chosen = probs->n, position = (size_t)probs->position;
+    size_t chosen = 0, position = (size_t)probs->position;
     print("after position %zu (%s)\n", position, token_text(token_at((int)position)));
     if (position < job->samples.prompt.length) {
         print("  The prompt decides: %s\n", token_text(job->samples.prompt.tokens[position]));
@@ -651,20 +660,27 @@ void show_draw(void)
     heading("probability");
     heading("running sum");
     print("\n");
-    double before = 0;
+    double so_far = probs->at[0];
+    while (so_far <= u && chosen + 1 < probs->n) so_far += probs->at[++chosen];
     for (size_t i = 0; i < probs->n; i++) {
         sum += probs->at[i];
-        bool hit = chosen == probs->n && (sum > u || i + 1 == probs->n);
-        if (hit) chosen = i;
-        bool close = (sum > u - 0.1 && before < u + 0.1) || probs->at[i] > 0.1;
-        if (hit || close) {
-            print("  %3zu %-4s", i, token_text(i));
-            number(probs->at[i]);
-            number(sum);
-            print("%s\n", hit ? "  <- drawn" : "");
-        }
-        before = sum;
+        if (i + 3 < chosen || i > chosen + 2) continue;  // its neighbors
+        print("  %3zu %-4s", i, token_text(i));
+        number(probs->at[i]);
+        number(sum);
+        print("%s\n", i == chosen ? "  <- drawn" : "");
     }
+}
+
+// A line of the map: what is there, the residual beside it, and a word.
+static void map_line(const char *beside, const char *word, const char *format, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print("  %-38s%s%s%s\n", text, beside, *word ? "   " : "", word);
 }
 
 // The model as a map, with the sizes of this run.
@@ -674,32 +690,32 @@ void show_map(void)
     const Model *model = watched.model;
     size_t e = model->n_embd, h = model->n_head, d = model->head_dim, v = model->vocab_size;
     size_t hidden = model->layers[0].mlp_fc1->rows;
-    print("token, position\n");
-    print("  |  wte [%zu x %zu], wpe [%zu x %zu]: a row of each, added\n", v, e, model->block_size,
-          e);
-    print("emb %zu\n  |  rmsnorm\nemb_norm %zu ----------------.\n", e, e);
-    print("  |  rmsnorm                 |      %zu layer%s:\n", model->n_layer,
-          model->n_layer == 1 ? "" : "s, one after another");
-    print("x_norm %-3zu                  |\n", e);
-    print("  |  attn_wq, wk, wv [%zu x %zu]\n", e, e);
-    print("q, k, v %-3zu                 |      k and v also go into the cache\n", e);
-    print("  |  %zu heads of %-3zu           |      each: q . k / sqrt(%zu), softmax, mix v\n", h, d,
-          d);
-    print("x_attn %zu x %zu = %-3zu          |\n", h, d, e);
-    print("  |  attn_wo [%zu x %zu]         |\n", e, e);
-    print("x_wo %-3zu ----------------> +\n", e);
-    print("x_mid %-3zu <----------------' \n", e);
-    print("  |------------------------.\n");
-    print("mid_norm %-3zu                |\n", e);
-    print("  |  mlp_fc1 [%zu x %zu]         |\n", hidden, e);
-    print("fc1 %-3zu                     |\n", hidden);
-    print("  |  %s                   |\n", model->activation == RELU2 ? "relu, ^2" : "relu    ");
-    print("act %-3zu                     |\n", hidden);
-    print("  |  mlp_fc2 [%zu x %zu]         |\n", e, hidden);
-    print("fc2 %-3zu -----------------> +\n", e);
-    print("x_out %zu\n", e);
-    print("  |  lm_head [%zu x %zu]\n", v, e);
-    print("logits %zu -- softmax --> probs %zu -- -log of the true one --> loss_t\n", v, v);
+    char word[64];
+    map_line("", "a row of each, added", "wte [%zu x %zu], wpe [%zu x %zu]", v, e,
+             model->block_size, e);
+    map_line("", "", "emb %zu", e);
+    map_line("", "", "  rmsnorm");
+    snprintf(word, sizeof word, "%zu layer%s", model->n_layer, model->n_layer == 1 ? "" : "s");
+    map_line("--.", word, "emb_norm %zu", e);
+    map_line("  |", "", "  rmsnorm");
+    map_line("  |", "", "x_norm %zu", e);
+    map_line("  |", "k and v go into the cache", "  attn_wq, attn_wk, attn_wv [%zu x %zu]", e, e);
+    map_line("  |", "", "q %zu, k %zu, v %zu", e, e, e);
+    snprintf(word, sizeof word, "q . k / sqrt(%zu), softmax, mix v", d);
+    map_line("  |", word, "  %zu heads of %zu", h, d);
+    map_line("  |", "one after another", "x_attn %zu x %zu", h, d);
+    map_line("  |", "", "  attn_wo [%zu x %zu]", e, e);
+    map_line("  +", "x_mid is their sum", "x_wo %zu", e);
+    map_line("--.", "", "x_mid %zu", e);
+    map_line("  |", "", "  rmsnorm");
+    map_line("  |", "", "mid_norm %zu", e);
+    map_line("  |", "", "  mlp_fc1 [%zu x %zu]", hidden, e);
+    map_line("  |", "", "fc1 %zu, %s act %zu", hidden,
+             model->activation == RELU2 ? "relu and square" : "relu", hidden);
+    map_line("  |", "", "  mlp_fc2 [%zu x %zu]", e, hidden);
+    map_line("  +", "x_out is their sum", "fc2 %zu", e);
+    map_line("", "", "x_out %zu, lm_head [%zu x %zu]", e, v, e);
+    map_line("", "the loss: -log of the true one", "logits %zu, softmax: probs %zu", v, v);
 }
 
 // The tape, counted by operation.
@@ -776,7 +792,8 @@ void show_moves(const char *name, int row, int column)
     Moved next = {.step = model->steps_done, .lr = learning_rate(config, model->steps_done),
                   .beta1 = config->beta1, .beta2 = config->beta2, .p = model->params,
                   .g = grad(&model->tape, model->params), .m = model->m, .v = model->v};
-    const Moved *latest = coming ? &next : moved(0), *before = moved(coming ? 0 : 1);
+    const Moved *latest = coming && !adam_is_called() ? &next : moved(0);
+    const Moved *before = moved(latest == &next ? 0 : 1);
     if (!latest) {
         print("Adam has not moved anything yet, and there is no gradient: ask where adam() begins, "
               "`tbreak adam`.\n");
@@ -870,14 +887,13 @@ void print_entry(const Entry *e)
     }
 }
 
-// The first value with a name that an entry's result was added up to, or else that result.
+// The first value with a name that an entry's result leads to, or else that result.
 static const double *named_after(const Entry *e)
 {
     const Tape *tape = &watched.model->tape;
     const double *value = e->out;
     for (const Entry *k = e + 1; !has_name(value) && k < tape->entries + tape->n_entries; k++) {
-        bool part = k->a == value || (k->b && k->b == value);
-        if (part && (k->op == OP_ADD || k->op == OP_MUL_CONST)) value = k->out;
+        if (k->a == value || (k->b && k->b == value)) value = k->out;
     }
     return has_name(value) ? value : e->out;
 }
@@ -927,11 +943,12 @@ static void find_uses(double *value)
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b); }
 
-// A name in its column: what does not fit is cut.
+// A name in its column. One that is too long has a line of its own.
 static void name_column(const char *name, int columns)
 {
-    int length = print_width(name, columns);
-    print("%.*s%*s", length, name, columns > length ? columns - length : 0, "");
+    int length = (int)strlen(name);
+    if (length > columns) print("%s\n  %*s", name, columns, "");
+    if (length <= columns) print("%-*s", columns, name);
 }
 
 static void print_uses(double *value, size_t most)
@@ -945,7 +962,7 @@ static void print_uses(double *value, size_t most)
         return;
     }
     print("used by  %zu entr%s of the tape\n", uses.n, uses.n == 1 ? "y" : "ies");
-    print("  %-10s %-24s", "entry", "for");
+    print("  %-38s", "entry, for");
     heading("derivative");
     if (known) heading("gradient");
     if (known) heading("product");
@@ -957,13 +974,11 @@ static void print_uses(double *value, size_t most)
         if (i == most) print("  and %zu more\n", uses.n - most);
         if (i >= most) continue;
         const double *whole = named_after(use->entry);
-        char entry[24];
-        snprintf(entry, sizeof entry, "%td %s", use->entry - watched.model->tape.entries,
-                 operations[use->entry->op].name);
+        char text[256];
+        snprintf(text, sizeof text, "%td %s, %s", use->entry - watched.model->tape.entries,
+                 operations[use->entry->op].name, value_name(whole));
         print("  ");
-        name_column(entry, 10);
-        print(" ");
-        name_column(value_name(whole), 24);
+        name_column(text, 38);
         number(use->local);
         if (known && use->added) number(use->gradient);
         if (known && use->added) number(product);
@@ -971,15 +986,13 @@ static void print_uses(double *value, size_t most)
         print("\n");
     }
     if (!known) return;
-    print("  %-35s", under_way ? "so far" : "sum");
+    bool right = close_to(sum, gradient_of(value));
+    print("  %-38s", under_way ? "the gradient so far" : right ? "the sum, its gradient" : "the sum");
     heading("");
     heading("");
     number(sum);
-    if (close_to(sum, gradient_of(value))) {
-        print("  = grad%s\n", under_way ? " so far" : "");
-    } else {
-        print("\n  ITS GRADIENT IS ANOTHER: %.*g\n", watched.digits, gradient_of(value));
-    }
+    print("\n");
+    if (!right) print("  ITS GRADIENT IS ANOTHER: %.*g\n", watched.digits, gradient_of(value));
 }
 
 static void print_head_of(double *value)
@@ -1012,7 +1025,7 @@ static void product_row(const Entry *e)
     char text[512];
     snprintf(text, sizeof text, "%s * %s", value_name(e->a), value_name(e->b));
     print("  ");
-    name_column(text, 36);
+    name_column(text, 38);
     number(data_of(e->a));
     number(data_of(e->b));
     number(*e->out);
@@ -1035,7 +1048,7 @@ static bool print_sum(const Entry *e)
         const Entry *product = maker(k->b);
         if (!product || product->op != OP_MUL || has_name(k->b)) return false;
     }
-    print("  %-36s", "product");
+    print("  %-38s", "product");
     heading("a");
     heading("b");
     heading("a * b");
@@ -1045,13 +1058,13 @@ static bool print_sum(const Entry *e)
     }
     char text[64];
     snprintf(text, sizeof text, "sum of %zu products", n);
-    print("  %-36s", text);
+    print("  %-38s", text);
     heading("");
     heading("");
     number(*e->out);
     print("\n");
     if (!factor) return true;
-    print("  %-36s", "times the factor");
+    print("  %-38s", "times the factor");
     heading("");
     number(factor->c);
     number(*factor->out);
@@ -1084,7 +1097,7 @@ void show_value(double *value)
     if (!print_sum(e)) {
         print("  ");
         print_entry(e);
-        print("\n  %-36s", "operand");
+        print("\n  %-38s", "operand");
         heading("data");
         heading("derivative");
         print("\n");
@@ -1094,7 +1107,7 @@ void show_value(double *value)
             double local = local_derivative(e, second);
             if (e->a == e->b) local += local_derivative(e, !second);
             print("  ");
-            name_column(value_name(operand), 36);
+            name_column(value_name(operand), 38);
             number(data_of(operand));
             number(local);
             print("\n");
@@ -1156,10 +1169,10 @@ void show_nudge_at(double *value)
     double slope = (up - down) / (2 * h);
     result_with(value, before, loss->at);
     print("%s = %.*g\n", value_name(value), watched.digits, before);
-    print("  the loss, if it is %g more   %.15g\n  the loss, if it is %g less   %.15g\n", h, up, h,
-          down);
-    print("  their difference over %g     %.*g\n", 2 * h, watched.digits, slope);
-    print("  its gradient, by backward()  %.*g\n", watched.digits, gradient);
+    print("  the loss, if it is 0.00001 more      %.15g\n", up);
+    print("  the loss, if it is 0.00001 less      %.15g\n", down);
+    print("  their difference over 0.00002        %.*g\n", watched.digits, slope);
+    print("  its gradient, by backward()          %.*g\n", watched.digits, gradient);
     print_agreement(slope, gradient);
 }
 
@@ -1211,10 +1224,10 @@ void show_local(const char *from, const char *to)
     double by_rule = derivative(b, a);
     print("%s = %.*g\n", value_name(a), watched.digits, before);
     print("%s = %.*g\n", value_name(b), watched.digits, *b);
-    print("  the second, if the first is %g more   %.15g\n", h, up);
-    print("  the second, if the first is %g less   %.15g\n", h, down);
-    print("  their difference over %g              %.*g\n", 2 * h, watched.digits, slope);
-    print("  by the local derivatives on the way   %.*g\n", watched.digits, by_rule);
+    print("  the second, if the first is 0.00001 more   %.15g\n", up);
+    print("  the second, if the first is 0.00001 less   %.15g\n", down);
+    print("  their difference over 0.00002              %.*g\n", watched.digits, slope);
+    print("  by the local derivatives on the way        %.*g\n", watched.digits, by_rule);
     print_agreement(slope, by_rule);
 }
 

@@ -50,15 +50,19 @@ void show_depth(int depth);
 double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
 int is_value_name(const char *name, const void *pc);
+int means_name(const char *name, const void *pc);  // says so, if it does not
 void refuse_name(const char *name);
+int is_number(const char *text);
 int line_of(const char *function, const char *text);
 
 // The walk.
 int stop_line(int stop);                // the line of microgpt.c where it is
 const char *stop_condition(int stop);   // when to stop there, in C
+int stop_is_same(int stop);             // is it where the one before it is?
 int n_stops(void);
 int stop_is_done(int stop);             // has its statement run?
 int draws_the_end(void);
+double *watch_first_gain(void);
 void show_stop(int stop);
 int has_more(int stop);
 int show_more(int stop, int page);      // returns whether there is another page after it
@@ -102,7 +106,8 @@ typedef enum { FORWARD, BACKWARD, GRADIENTS, MOVED } Phase;
 
 // notes.c
 bool survey(void);                     // finds every vector; false: nothing to show, and said so
-Phase phase(void);
+Phase phase(void);                     // as survey() found it
+bool adam_is_called(void);             // in this step
 bool sampling(void);
 int latest_position(void);
 const Moved *moved(int before);        // the latest step, or the one before it; NULL if there was none
@@ -128,6 +133,7 @@ const Matrix *find_matrix(const char *name);
 const char *source_line(int line);
 int statement_start(int line);
 void print_statement(int line, const char *indent);       // the code, without its comment
+void print_comment(int line, const char *indent);
 const char *comment_on(int line);
 const char *token_text(size_t token);
 size_t token_at(int position);

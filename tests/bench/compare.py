@@ -1,7 +1,8 @@
-"""microgpt.py against this program, on this machine: python3 tests/bench/compare.py microgpt.py
+#!/usr/bin/env python3
+"""Compares microgpt.py with this program on this machine: python3 tests/bench/compare.py microgpt.py
 
-Both train on the shipped names. It prints how long each run takes (of this program the best of seven), how many lines
-the algorithm has, its engine included, and whether standard output is the same to the byte.
+Both train on the shipped names. Prints the time of a run (of this program, the best of seven), the number of lines to
+read, and whether standard output is the same, byte for byte.
 """
 import os
 import shutil
@@ -19,13 +20,16 @@ def run(command, folder):
     return time.perf_counter() - start, output
 
 
+GIST = "https://gist.github.com/karpathy/8627fe009c40f57531cb18360106ce95"
 if len(sys.argv) != 2:
-    sys.exit(__doc__.splitlines()[0])
+    sys.exit(f"usage: python3 tests/bench/compare.py microgpt.py\nmicrogpt.py is at {GIST}")
 if not os.path.isfile(sys.argv[1]):
-    sys.exit(f"{sys.argv[1]}: no such file; it is to be downloaded first")
+    sys.exit(f"{sys.argv[1]}: no such file; microgpt.py is at {GIST}")
+if not os.path.isfile(os.path.join(ROOT, "microgpt")):
+    sys.exit("microgpt: not built yet; run make first")
 theirs = os.path.abspath(sys.argv[1])
 with tempfile.TemporaryDirectory() as folder:
-    shutil.copy(os.path.join(ROOT, "data", "names.txt"), os.path.join(folder, "input.txt"))     # what it reads
+    shutil.copy(os.path.join(ROOT, "data", "names.txt"), os.path.join(folder, "input.txt"))     # the file it reads
     runs = [run([os.path.join(ROOT, "microgpt")], folder) for _ in range(7)]
     their_time, their_output = run([sys.executable, theirs], folder)
 our_time, our_output = min(runs)

@@ -146,9 +146,9 @@ fails 2 "--steps5: no such option; *" $B --steps5
 fails 2 "--STEPS: no such option; *" $B --STEPS 5
 fails 2 "--: no such option; *" $B --=5
 fails 2 "--manual: no such option; *" $B --manual
-fails 2 "--n: the beginning of more than one option; *" $B --n 5
-fails 2 "--s: the beginning of more than one option; *" $B --s=5
-fails 2 "--beta: the beginning of more than one option; *" $B --beta 0.5
+fails 2 "--n: could be more than one option; *" $B --n 5
+fails 2 "--s: could be more than one option; *" $B --s=5
+fails 2 "--beta: could be more than one option; *" $B --beta 0.5
 what="an unknown option with a line feed" fails 2 "--a*b: no such option; *" $B "--a
 b"
 fails 2 "-x: no such option; see microgpt train --help" $B -x

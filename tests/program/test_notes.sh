@@ -60,6 +60,9 @@ notes "sample" "" sample "$M"
 # Hints.
 fails 2 "names.txt: no such command; to train on it: --data names.txt" $B names.txt
 fails 2 "./names: no such command; to train on it: --data ./names" $B ./names
+for model in names.safetensors ./none.safetensors; do
+    fails 2 "$model: no such command; for a saved model: microgpt sample|eval|heads|page $model" $B "$model"
+done
 (cd "$T" && "$ROOT/microgpt" six) >"$T/stdout" 2>"$T/stderr"
 want=2 pattern="six: no such command; to train on it: --data six" fails_as_said "a file that is there" $?
 fails 2 "nonsense: no such command; see microgpt --help" $B nonsense
@@ -70,7 +73,7 @@ fails 2 "--smaples: no such option; did you mean --samples? See microgpt sample 
 for none in x xyz elephant STEPS manual manual-page save-all; do
     fails 2 "--$none: no such option; see microgpt train --help" $B "--$none"
 done
-fails 2 "--s: the beginning of more than one option; see microgpt train --help" $B --s 3
+fails 2 "--s: could be more than one option; see microgpt train --help" $B --s 3
 
 # Documents held out: the last after the shuffle. Training on the others alone would shuffle them differently, so the
 # loss is compared with that of eval, over the documents in the order of the shuffle, which --batch shows: a model that
@@ -161,7 +164,7 @@ fails 1 "no more new names: 0 of 5 found, and then none in 1000 samples; *" \
     $B sample "$model" --new --temperature 0 --samples 5 --data "$T/likeliest"
 stdout_may=
 check "--new --samples 0: nothing to find" microgpt sample "$model" --new --samples 0 --temperature 0
-fails 2 "--data: needs --new, too" $B sample "$model" --data "$T/six"
+fails 2 "--data needs --new" $B sample "$model" --data "$T/six"
 fails 1 "$T/none: No such file or directory" $B sample "$model" --new --data "$T/none"
 fails 1 "not enough memory" $B sample "$model" --new --samples 9007199254740992
 fails 2 "--new: no such option; see microgpt train --help" $B --new

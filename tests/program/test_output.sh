@@ -134,7 +134,7 @@ for command in '' train; do
         grep -q -- " --$option[ =]\| --$option\$" "$T/help" || missing="$missing --$option"
     done
     same "microgpt $command --help: options that it leaves out" "" "$missing"
-    same "microgpt $command --help: lines wider than 120" 0 "$(awk 'length > 120' "$T/help" | wc -l | tr -d ' ')"
+    same "microgpt $command --help: lines wider than 79" 0 "$(awk 'length > 79' "$T/help" | wc -l | tr -d ' ')"
     # shellcheck disable=SC2086
     same "microgpt $command --version" "microgpt 1.2.0" "$(microgpt $command --version 2>&1)"
 done
