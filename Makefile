@@ -1,6 +1,10 @@
 # microgpt: `make run` trains and samples, `make test` tests, `make help` lists the rest.
 # CC, CFLAGS, LDFLAGS, MARCH, PREFIX and DESTDIR can be set.
 
+ifdef GNU_MAKE_SKIPS_THIS:
+.error "This Makefile needs GNU make: type gmake."
+endif
+
 CC      ?= cc
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -75,7 +79,7 @@ GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit o
 LLDB = lldb --no-lldbinit -o 'command source -s true .lldbinit'
 
 .PHONY: debug
-debug: microgpt-debug    ## step through it in gdb, or with DEBUGGER=lldb in lldb; ARGS go to the program
+debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS go to the program
 	@case '$(DEBUGGER)' in \
 	*gdb) $(GDB) -ex begin --args ./microgpt-debug $(ARGS) ;; \
 	*) command -v lldb >/dev/null || { echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; }; \
@@ -138,27 +142,27 @@ portability analyze coverage soak:
 
 # The manual page: the prose is in data/microgpt.1, the options of each command come from its help.
 microgpt.1: microgpt data/microgpt.1 data/manual.awk
-	{ ./microgpt --version; for command in $$(./microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do \
-	./microgpt $$command --help; done; } >$@.help && \
-	awk -f data/manual.awk $@.help prose=1 data/microgpt.1 >$@.part && mv $@.part $@; rm -f $@.help
+	@trap 'rm -f $@.help $@.part' EXIT; set -e; ./microgpt --version >$@.help; \
+	for command in $$(./microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do \
+	./microgpt $$command --help >>$@.help; done; \
+	awk -f data/manual.awk $@.help prose=1 data/microgpt.1 >$@.part; mv $@.part $@
 
 # The program as it was built, its names, its page, its license and its manual page, under PREFIX. Folders that were not
-# there before are listed, so that uninstall can take them away again.
-SHARE = $(PREFIX)/share/microgpt
-
+# there before are listed, so that uninstall can take them away again. The shell gets the names as variables: they may
+# hold anything.
 .PHONY: install uninstall
+install uninstall: export UNDER = $(DESTDIR)$(PREFIX)
 install: microgpt microgpt.1    ## install under PREFIX, /usr/local by default; DESTDIR is respected
-	@umask 022; folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
-	made=$$(folder "$(DESTDIR)$(PREFIX)/bin" && folder "$(DESTDIR)$(PREFIX)/share/man/man1" && \
-	folder "$(DESTDIR)$(SHARE)") && echo "$$made" >>"$(DESTDIR)$(SHARE)/folders"
-	cp microgpt "$(DESTDIR)$(PREFIX)/bin/microgpt" && chmod 755 "$(DESTDIR)$(PREFIX)/bin/microgpt"
-	cp data/names.txt data/page.html LICENSE "$(DESTDIR)$(SHARE)/"
-	cp microgpt.1 "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
-	chmod 644 "$(DESTDIR)$(SHARE)"/* "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
+	@umask 022; share=$$UNDER/share/microgpt man=$$UNDER/share/man/man1; \
+	folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
+	made=$$(folder "$$UNDER/bin" && folder "$$man" && folder "$$share") && echo "$$made" >>"$$share/folders" && \
+	cp microgpt "$$UNDER/bin/microgpt" && chmod 755 "$$UNDER/bin/microgpt" && \
+	cp data/names.txt data/page.html LICENSE "$$share/" && cp microgpt.1 "$$man/microgpt.1" && \
+	chmod 644 "$$share"/* "$$man/microgpt.1" && $(SAY) "installed under $$UNDER"
 
 uninstall:    ## remove what install put there
-	rm -f "$(DESTDIR)$(PREFIX)/bin/microgpt" "$(DESTDIR)$(PREFIX)/share/man/man1/microgpt.1"
-	@folders=$$(LC_ALL=C sort -r "$(DESTDIR)$(SHARE)/folders" 2>/dev/null); rm -rf "$(DESTDIR)$(SHARE)"; \
+	@share=$$UNDER/share/microgpt; rm -f "$$UNDER/bin/microgpt" "$$UNDER/share/man/man1/microgpt.1"; \
+	folders=$$(LC_ALL=C sort -r "$$share/folders" 2>/dev/null); rm -rf "$$share"; \
 	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
 
 # The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
@@ -173,11 +177,11 @@ data/makemore.txt:    ## fetch the names of the published run
 
 .PHONY: clean
 clean:    ## remove what make made
-	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors microgpt.csv .build tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv .build tests/build
 
 .PHONY: help
 help:    ## list the targets
 	@sed -n 's/^\([a-z/.-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
 
 .PHONY: check
-check: test
+check: test    ## the same as make test

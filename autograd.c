@@ -115,7 +115,6 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n,
  * The atoms. Forward computes out from a and b. Backward adds to the
  * gradients of a and b: the gradient of out times the local derivative.
  */
-
 // a + b. Local derivatives: 1 and 1.
 double *ag_add(Tape *t, double *a, double *b, size_t n)
 {
@@ -329,10 +328,11 @@ static inline double dot(const double *a, const double *b, size_t n)
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
-    for (size_t i = 0; i < n && !t->fused; i++)
+    Op op = OP_MUL_SCALAR;
+    if (t->fused) return computed(t, record(t, op, out, n, a, s, 0));
+    for (size_t i = 0; i < n; i++)
         atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
-    if (!t->fused) return out;
-    return computed(t, record(t, OP_MUL_SCALAR, out, n, a, s, 0));
+    return out;
 }
 static void scale_forward(Entry *e)
 {

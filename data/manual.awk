@@ -1,7 +1,12 @@
 # Makes the manual page of what `microgpt --version` and `microgpt COMMAND --help` print and of the prose in microgpt.1.
 function roff(text) { gsub(/-/, "\\-", text); return text }
 !prose && /^microgpt / { version = $0 }
-!prose && /^  microgpt / { summary[$2] = substr($0, 43) }
+!prose && /^  microgpt / && !summary[$2] {
+    summary[$2] = substr($0, 43)
+    arguments = substr($0, 13 + length($2), 30 - length($2))
+    sub(/ *$/, "", arguments)
+    usage = usage (usage ? ".br\n" : "") ".B microgpt " (usage ? $2 : "[" $2 "]") "\n\\fI" arguments "\\fR\n"
+}
 !prose && /^Options of / {
     sub(/:$/, "")
     options = options ".SH OPTIONS OF " $3 "\n" roff("microgpt " $3 ": " summary[$3]) ".\n"
@@ -16,5 +21,6 @@ function roff(text) { gsub(/-/, "\\-", text); return text }
     if (length($0) > 31) options = options roff(substr($0, 32)) "\n"
 }
 !prose && length($0) > 31 && substr($0, 1, 31) ~ /^ *$/ { options = options roff(substr($0, 32)) "\n" }
+prose && /USAGE$/ { printf "%s", usage; next }
 prose && /OPTIONS$/ { printf "%s", options; next }
 prose { sub(/VERSION/, version); print }

@@ -221,9 +221,10 @@ bool resume_run(Job *job)
     const Tokenizer *ours = &run->tokenizer, *theirs = &checkpoint->tokenizer;
     bool same = checkpoint->options.fingerprint == job->fingerprint && ours->BOS == theirs->BOS &&
                 memcmp(ours->uchars, theirs->uchars, ours->BOS * sizeof *ours->uchars) == 0;
+    const char *data = find_metadata(&checkpoint->header, "train.data");
     if (!same) {
-        return fail("%s: not the documents that %s was trained on", data_name(&job->o),
-                    job->o.resume);
+        return fail("%s: not the documents that %s was trained on%s%s", data_name(&job->o),
+                    job->o.resume, data ? ": " : "", data ? data : "");
     }
     if (!read_tensors(checkpoint, &run->model) || !check_missing(checkpoint)) return false;
     job->rng = checkpoint->random;
@@ -271,12 +272,13 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
 }
 
-// A file that is no model is not replaced, whatever the name says.
-static bool is_model(const char *path)
+// Nothing is lost where this name is replaced: there is a model, an empty file or none.
+static bool is_replaceable(const char *path, bool *model)
 {
     static Checkpoint other;
-    if (access(path, F_OK) < 0) return true;
-    bool ok = open_checkpoint(&other, path);
+    struct stat info;
+    *model = stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    bool ok = !*model || open_checkpoint(&other, path);
     close_checkpoint(&other);
     return ok || fail("%s; --save replaces only models", failure.text);
 }
@@ -287,10 +289,12 @@ bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;
     char *header, kept[PATH_MAX + 2];
+    bool there, kept_before, ours = same_file(o->save, o->resume);
+    if (!ours && !is_replaceable(o->save, &there)) return false;
     if (!find_target(target, o->save)) return false;
-    target->keep = target->there && !same_file(o->save, o->resume);
+    target->keep = !ours && there;
     snprintf(kept, sizeof kept, "%s~", target->path);
-    if (target->keep && !(is_model(o->save) && is_model(kept))) return false;
+    if (target->keep && !is_replaceable(kept, &kept_before)) return false;
     if (!new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
     free(header);
     return true;

@@ -27,7 +27,7 @@ static void free_job(void)
     free(job.stats);
     free(job.page.html);
     free(job.page.model);
-    free(job.page.losses);
+    free(job.page.log.list);
 }
 
 // Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
@@ -46,7 +46,7 @@ static bool read_texts(void)
     int file = STDIN_FILENO;
     snprintf(name, sizeof name, "%s", data_name(o));
     if (!o->data) {
-        file = open_shipped(job.argv0, "names.txt", name, sizeof name);
+        file = open_shipped(job.argv[0], "names.txt", name, sizeof name);
     } else if (strcmp(o->data, "-") != 0) {
         file = open_file(o->data, O_RDONLY);
     }
@@ -69,11 +69,24 @@ bool read_documents(Run *run)
     return true;
 }
 
+// Without --data, the documents are the shipped names: they must be what the model was trained on,
+// as far as its file says. The documents are not encoded yet.
+static bool check_documents(void)
+{
+    const Header *header = &job.checkpoint.header;
+    const char *data = find_metadata(header, "train.data");
+    bool says = data && find_metadata(header, "train.fingerprint");
+    return job.o.data || !says ||
+           fingerprint(&job.run.docs) == job.checkpoint.options.fingerprint ||
+           usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
+                 data);
+}
+
 // A model and the documents to judge it by: the first *n of them, `most` unless --docs says.
 static bool load_with_documents(size_t most, size_t *n)
 {
     Run *run = &job.run;
-    if (!read_texts() || !load_model(&job, job.o.arguments[0])) return false;
+    if (!read_texts() || !load_model(&job, job.o.arguments[0]) || !check_documents()) return false;
     uint64_t docs = job.o.docs ? job.o.docs : most;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
     for (size_t i = 0; i < *n; i++) {
@@ -114,7 +127,7 @@ static bool run_sample(void)
     Run *run = &job.run;
     if (!load_model(&job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
-    if (o->new && !read_texts()) return false;
+    if (o->new && !(read_texts() && check_documents())) return false;
     if (o->new && !know_documents(&job, run->docs.n, o->config.samples, NULL)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
@@ -169,7 +182,8 @@ static bool run_page(void)
 bool read_command_line(int argc, char **argv)
 {
     start_output();
-    job.argv0 = argv[0];
+    job.argc = argc;
+    job.argv = argv;
     job.no_memory = out_of_memory;
     job.run = (Run){.config = &job.o.config, .rng = &job.rng, .job = &job};
     return parse_command_line(&job.o, argc, argv);

@@ -46,11 +46,22 @@ int open_shipped(const char *argv0, const char *shipped, char *name, size_t room
     return open_file(name, O_RDONLY);
 }
 
-bool is_file(const char *name, const struct stat *file)
+const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool is_same(const char *name, const struct stat *file)
 {
     struct stat info;
-    return name && stat(name, &info) == 0 && S_ISREG(info.st_mode) && info.st_dev == file->st_dev &&
+    return name && stat(name, &info) == 0 && info.st_dev == file->st_dev &&
            info.st_ino == file->st_ino;
+}
+
+bool is_file(const char *name, const struct stat *file)
+{
+    return S_ISREG(file->st_mode) && is_same(name, file);
 }
 
 bool same_file(const char *a, const char *b)
@@ -106,7 +117,7 @@ void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &hand
 // A long name is cut between characters, so that the suffix fits. -1: errno says why.
 static int open_part(Target *target, const char *folder)
 {
-    const char *slash = strrchr(target->path, '/'), *base = slash ? slash + 1 : target->path;
+    const char *base = base_name(target->path);
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
     int fd = -1, beside = (int)(base - target->path);
@@ -158,7 +169,6 @@ bool find_target(Target *target, const char *name)
     if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
     if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
     if (!there) snprintf(target->path, sizeof target->path, "%s", name);
-    target->there = there && info.st_size > 0;
     target->reserve = open_part(target, NULL);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);  // closes the file, keeps the descriptor
@@ -185,7 +195,8 @@ static bool take_name(Target *target)
 {
     char kept[PATH_MAX + 2];
     snprintf(kept, sizeof kept, "%s~", target->path);
-    if (target->keep && link(target->path, kept) < 0 && rename(target->path, kept) < 0) return false;
+    if (target->keep && link(target->path, kept) < 0 && rename(target->path, kept) < 0)
+        return false;
     bool taken = rename(target->part, target->path) == 0;
     int error = errno;
     if (target->keep && !taken) rename(kept, target->path);

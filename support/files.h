@@ -17,7 +17,10 @@ struct stat;
 void program_folder(const char *argv0, char *folder, size_t room);  // with a slash, or ""
 int open_shipped(const char *argv0, const char *shipped, char *name, size_t room);  // or -1
 
-// Is `name` this regular file? Do two names lead to the same regular file? NULL leads nowhere.
+const char *base_name(const char *path);  // without the folder
+
+// Is `name` this file? This regular file? Do two names lead to the same one? NULL leads nowhere.
+bool is_same(const char *name, const struct stat *file);
 bool is_file(const char *name, const struct stat *file);
 bool same_file(const char *a, const char *b);
 
@@ -32,8 +35,7 @@ typedef struct {
     char path[PATH_MAX], folder[PATH_MAX];  // with symbolic links followed
     char part[PATH_MAX + 300];              // the name while the file is not whole
     int reserve;                            // a descriptor kept for the first save; or -1
-    bool there;                             // there was a file with something in it
-    bool keep;                              // it is kept as path~ when the first save replaces it
+    bool keep;                              // the first save keeps the file there as path~
     int error;                              // why the latest save is not under its name; or 0
 } Target;
 

@@ -37,13 +37,13 @@ static void add_attention(const Model *model, HeadStats *stats)
 }
 
 // The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
-// unless that is NULL.
+// unless that is NULL. An interrupt ends it.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
     double sum = 0;
     *n_tokens = 0;
-    for (size_t i = 0; i < n_docs; i++) {
+    for (size_t i = 0; i < n_docs && !interrupted; i++) {
         tape_drop(&model->tape);
         size_t n = take_document(model, &docs[i]);
         double *loss = document_loss(model, n);

@@ -27,7 +27,8 @@ enum { POINTS = 256 };  // of the loss curve, at most
 
 // A long run: what it shows, logs and saves.
 typedef struct {
-    bool training;              // there are steps that no model file holds yet
+    bool training;              // the steps are not over
+    uint64_t saved;             // the step of the latest save; UINT64_MAX: none yet
     Target target;              // of --save
     Output *log;                // NULL: no log
     bool show_lines, show_bar;  // a line per step? a progress bar?
@@ -58,22 +59,28 @@ typedef struct {
     double loss;                              // of the model without this head
 } HeadStats;
 
+// The losses of a log, one per step without a gap.
+typedef struct {
+    double *list;  // [n]
+    size_t n;
+    uint64_t first;  // the step of the first row; 0: the log has no row
+} Losses;
+
 // What goes into a page.
 typedef struct {
     unsigned char *html;   // [n_html] the shipped page
     size_t n_html, place;  // where the model goes
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
-    double *losses;  // [n_losses] of its log, one per step without a gap; NULL: no log
-    size_t n_losses;
-    uint64_t first;  // the step of the first one
+    Losses log;  // list is NULL: no log
 } Page;
 
 // A command. free_job() frees all of it.
 typedef struct Job {
     Run run;
     Options o;
-    const char *argv0;
+    int argc;
+    char **argv;
     Random rng;
     void (*no_memory)(void);  // ends the command when memory runs out in the middle
     struct stat data_file;    // where the documents came from
@@ -113,8 +120,9 @@ void draw_curve(const Progress *progress, double took);
 // log.c
 bool open_log(Progress *progress, const Options *o);
 void log_step(Progress *progress, uint64_t done, double loss, double lr);
+void flush_log(Progress *progress);
 bool close_log(Progress *progress, const Options *o);
-bool read_losses(Page *page, const char *name);
+bool read_losses(Losses *losses, const char *name);  // the caller frees the list
 
 // training.c
 const char *data_name(const Options *o);          // what messages call the documents' file

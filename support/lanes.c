@@ -84,10 +84,13 @@ void tape_end_lanes(Tape *t)
     if (!lanes->open) return;
     size_t first = lanes->first[lanes->n - 1], length = t->n_entries - first, k = 0;
     const Entry *a = t->entries + lanes->first[0], *b = t->entries + first;
-    if (lanes->n == 1) lanes->length = length;
-    for (; k < length && a->op == b->op; k++, a++, b++) continue;
-    if (k < length || length != lanes->length) lanes->unlike = true;
     lanes->open = false;
+    if (lanes->n == 1) {
+        lanes->length = length;
+        return;
+    }
+    while (k < length && k < lanes->length && a[k].op == b[k].op) k++;
+    if (k < length || k < lanes->length) lanes->unlike = true;
 }
 
 /* ------------------------------------------------------------------------------------------------

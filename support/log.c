@@ -1,6 +1,5 @@
 /* log.c: the log of a run, a CSV file with step, loss and learning rate of every step in full
- * precision. A resumed run continues its log; a page shows it. A file that is not a log is left
- * alone.
+ * precision. A resumed run continues its own log; a page shows it. What is no log is left alone.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
@@ -15,63 +14,86 @@
 
 #define LOG_HEADING "step,loss,lr\n"
 
-// All of an open log. `wanted` says what it must be good for, in the message.
-static bool read_log(int file, const char *name, const char *wanted, unsigned char **text,
-                     size_t *n)
+// Reads the rows of an open log, up to this step. Each must be the step after the one above it.
+// The last line may be cut off. *end is where the rows read end.
+static bool read_rows(Losses *log, int file, const char *name, uint64_t last, size_t *end)
 {
-    return read_all(file, text, n, name) &&
-           (strncmp((char *)*text, LOG_HEADING, strlen(LOG_HEADING)) == 0 ||
-            fail("%s: not a log %s: it does not begin with step,loss,lr", name, wanted));
+    unsigned char *text = NULL, *newline;
+    size_t n = 0;
+    *end = strlen(LOG_HEADING);
+    bool ok = read_all(file, &text, &n, name) &&
+              (strncmp((char *)text, LOG_HEADING, *end) == 0 ||
+               fail("%s: not a log of a run: it does not begin with step,loss,lr", name));
+    if (ok) log->list = malloc((n / 4 + 1) * sizeof *log->list);  // a row takes four bytes or more
+    if (ok && !log->list) ok = no_memory();
+    while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
+        char *at;
+        uint64_t step = strtoull((char *)text + *end, &at, 10);
+        bool has_loss = *at == ',' && at[1] != ',';
+        double loss = has_loss ? strtod(at + 1, &at) : NAN;
+        if (log->n == 0) log->first = step;
+        if (step > last) break;
+        ok = (*at == ',' && at <= (char *)newline && isfinite(loss) && step &&
+              step == log->first + log->n) ||
+             fail("%s:%zu: not the step,loss,lr of the next step", name, log->n + 2);
+        if (ok) log->list[log->n++] = loss;
+        *end = (size_t)(newline - text) + 1;
+    }
+    free(text);
+    return ok;
 }
 
-// The step of a row, and its loss: NAN if there is none. *end is what comes after them.
-static uint64_t read_row(const unsigned char *row, double *loss, char **end)
+// Does the log belong to the run, up to this step? The model file knows the loss of that step; an
+// older file does not. A log without a row, or of a run without a step, has nothing to lose.
+static bool belongs(const Losses *log, uint64_t done, double loss)
 {
-    uint64_t step = strtoull((const char *)row, end, 10);
-    *loss = **end == ',' && (*end)[1] != ',' ? strtod(*end + 1, end) : NAN;
-    return step;
+    if (!done || !log->first) return true;
+    if (!log->n || log->first + log->n - 1 != done) return false;
+    double last = log->list[log->n - 1];
+    return !(loss > 0) || !(last < loss || last > loss);
 }
 
 // Continues after the last step that the model file knows. Later rows are cut off: the same steps
-// will be done again. The curve gets what the earlier ones tell.
-static bool continue_log(Progress *progress, const char *name, int file)
+// will be done again. The curve gets the earlier ones.
+static bool continue_log(Progress *progress, const Options *o, int file)
 {
-    unsigned char *text = NULL, *newline;
-    char *rest;
-    size_t n = 0, end = strlen(LOG_HEADING);
-    bool ok = read_log(file, name, "that can be continued", &text, &n);
-    while (ok && (newline = memchr(text + end, '\n', n - end))) {
-        double loss;
-        *newline = '\0';
-        uint64_t step = read_row(text + end, &loss, &rest);
-        if (step > progress->steps_before) break;
-        if (progress->show_bar && step && isfinite(loss)) {
-            if (progress->curve_start == progress->steps_before) progress->curve_start = step - 1;
-            if (step > progress->curve_start) add_to_curve(progress, step - 1, loss);
-        }
-        end = (size_t)(newline - text) + 1;
+    Losses log = {0};
+    uint64_t done = progress->steps_before;
+    size_t end;
+    bool ok = read_rows(&log, file, o->log, done, &end) &&
+              (belongs(&log, done, o->loss) ||
+               fail("%s: not the log of the run in %s, up to step %" PRIu64
+                    "; it takes another --log FILE",
+                    o->log, o->resume, done));
+    if (ok && log.n) progress->curve_start = log.first - 1;
+    for (size_t i = 0; ok && progress->show_bar && i < log.n; i++) {
+        add_to_curve(progress, log.first - 1 + i, log.list[i]);
     }
-    free(text);
+    free(log.list);
     bool cut = ok && ftruncate(file, (off_t)end) == 0 && lseek(file, (off_t)end, SEEK_SET) >= 0;
-    return cut || (ok && fail_errno(name));
+    return cut || (ok && fail_errno(o->log));
 }
 
+// A log on a disk is locked: two runs cannot write it at once.
 bool open_log(Progress *progress, const Options *o)
 {
-    struct stat info, out;
     static Output log;
-    bool there = stat(o->log, &info) == 0;
-    if (there && fstat(STDOUT_FILENO, &out) == 0 && info.st_dev == out.st_dev &&
-        info.st_ino == out.st_ino) {  // rows among what is printed, in order; no bar between them
-        progress->log = &standard_output;
+    struct stat info;
+    if (fstat(STDOUT_FILENO, &info) == 0 && is_same(o->log, &info)) {
+        progress->log = &standard_output;  // rows among what is printed; no bar between them
         progress->show_bar = progress->show_bar && !isatty(STDOUT_FILENO);
         return true;
     }
-    bool old = o->resume && there && S_ISREG(info.st_mode) && info.st_size > 0;
-    log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT | O_TRUNC);
-    if (log.file < 0) return fail_errno(o->log);
+    bool old = stat(o->log, &info) == 0 && S_ISREG(info.st_mode);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT);
+    if (log.file < 0 || fstat(log.file, &info) < 0) return fail_errno(o->log);
     progress->log = &log;
-    if (old) return continue_log(progress, o->log, log.file);
+    if (S_ISREG(info.st_mode) && fcntl(log.file, F_SETLK, &lock) < 0 &&
+        (errno == EAGAIN || errno == EACCES)) {
+        return fail("%s: another run is writing it", o->log);
+    }
+    if (old && info.st_size > 0) return continue_log(progress, o, log.file);
     put(&log, LOG_HEADING);
     return true;
 }
@@ -83,6 +105,14 @@ void log_step(Progress *progress, uint64_t done, double loss, double lr)
     put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, lr);
 }
 
+// To the disk, if it is on one.
+void flush_log(Progress *progress)
+{
+    Output *log = progress->log;
+    if (!log || !flush(log) || log == &standard_output || fsync(log->file) == 0) return;
+    if (errno != EINVAL && errno != EINTR) log->error = errno;
+}
+
 bool close_log(Progress *progress, const Options *o)
 {
     Output *log = progress->log;
@@ -92,31 +122,16 @@ bool close_log(Progress *progress, const Options *o)
     return !log->error || fail("%s: %s", o->log, strerror(log->error));
 }
 
-// The last line may be cut off. The sum must be finite, or no mean of them could be shown.
-bool read_losses(Page *page, const char *name)
+// The sum must be finite, or no mean of them could be shown.
+bool read_losses(Losses *losses, const char *name)
 {
-    unsigned char *text = NULL, *newline;
-    size_t n = 0, at = strlen(LOG_HEADING);
     double sum = 0;
+    size_t end;
     int file = open_file(name, O_RDONLY);
     if (file < 0) return fail_errno(name);
-    bool ok = read_log(file, name, "of a run", &text, &n);
+    bool ok = read_rows(losses, file, name, UINT64_MAX, &end);
     close(file);
-    if (ok) page->losses = malloc(n / 4 * sizeof *page->losses);  // a row takes four bytes or more
-    if (ok && !page->losses) ok = no_memory();
-    while (ok && (newline = memchr(text + at, '\n', n - at))) {
-        char *end;
-        double loss;
-        uint64_t step = read_row(text + at, &loss, &end);
-        if (page->n_losses == 0) page->first = step;
-        sum += fabs(loss);
-        ok = (*end == ',' && end <= (char *)newline && isfinite(loss) &&
-              step == page->first + page->n_losses) ||
-             fail("%s:%zu: not the step,loss,lr of the next step", name, page->n_losses + 2);
-        ok = ok && (isfinite(sum) || fail("%s: losses too large for a curve", name));
-        if (ok) page->losses[page->n_losses++] = loss;
-        at = (size_t)(newline - text) + 1;
-    }
-    free(text);
-    return ok && (page->n_losses || fail("%s: not a log of a run: no step in it", name));
+    for (size_t i = 0; ok && i < losses->n; i++) sum += fabs(losses->list[i]);
+    if (ok && !isfinite(sum)) return fail("%s: losses too large for a curve", name);
+    return ok && (losses->n || fail("%s: not a log of a run: no step in it", name));
 }

@@ -77,6 +77,7 @@ const Option options[] = {
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this help and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
     {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
+    {"loss", NULL, 0, 0, REAL, OF_RUN | OPTIONAL, FIELD(loss), NULL},
     {"fingerprint", NULL, 0, 0, UINT64, OF_RUN, FIELD(fingerprint), NULL},
 };
 const size_t N_OPTIONS = sizeof options / sizeof options[0];

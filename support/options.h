@@ -44,6 +44,7 @@ typedef struct {
     Config config;
     uint64_t save_every, docs;
     uint64_t step, fingerprint;  // of the run and its documents; in model files only
+    double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
     bool new, quiet, tsv, help, version;
 } Options;

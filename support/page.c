@@ -45,8 +45,8 @@ bool read_page(Job *job)
                     model->block_size, MAX_BLOCK);
     }
     if (!read_prompt(&job->run, "the word", job->o.arguments[1])) return false;
-    if (!read_html(page, job->argv0)) return false;
-    if (job->o.log && !read_losses(page, job->o.log)) return false;
+    if (!read_html(page, job->argv[0])) return false;
+    if (job->o.log && !read_losses(&page->log, job->o.log)) return false;
     if (lseek(file, 0, SEEK_SET) < 0) return fail_errno(path);
     return read_all(file, &page->model, &page->n_model, path);
 }
@@ -93,28 +93,18 @@ static void say_bytes(const char *name, const unsigned char *bytes, size_t n)
     say("\"");
 }
 
-// The losses as a curve: the lowest, the mean and the highest of each stretch.
-static void say_losses(const Page *page)
+// The losses as a curve: the mean of each stretch.
+static void say_losses(const Losses *log)
 {
-    size_t n = page->n_losses, points = n < MAX_POINTS ? n : MAX_POINTS;
-    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", page->first, n);
+    size_t n = log->n, points = n < MAX_POINTS ? n : MAX_POINTS;
+    say(",\n\"log\":{\"first\":%" PRIu64 ",\"steps\":%zu,\"points\":[", log->first, n);
     for (size_t i = 0; i < points; i++) {
         size_t from = i * n / points, to = (i + 1) * n / points;
-        double low = page->losses[from], high = low, sum = 0;
-        for (size_t k = from; k < to; k++) {
-            low = fmin(low, page->losses[k]);
-            high = fmax(high, page->losses[k]);
-            sum += page->losses[k];
-        }
-        say("%s[%.4g,%.4g,%.4g]", i ? "," : "", low, sum / (double)(to - from), high);
+        double sum = 0;
+        for (size_t k = from; k < to; k++) sum += log->list[k];
+        say("%s%.4g", i ? "," : "", sum / (double)(to - from));
     }
     say("]}");
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 // As many documents as fit, in the order in which training takes them: that of its shuffle.
@@ -126,7 +116,7 @@ static void say_documents(Job *job)
     random_seed(&job->rng, trained->config.seed);
     shuffle(docs, &job->rng);
     say_text("data", job->o.data ? base_name(data_name(&job->o)) : "names.txt");
-    say(",\n\"documents\":[");
+    say(",\n\"documents\":\"");
     for (size_t i = 0; i < docs->n; i++) {
         const Document *doc = &docs->list[i];
         size_t bytes = 1;
@@ -134,12 +124,24 @@ static void say_documents(Job *job)
         for (size_t k = 0; k < doc->length; k++) bytes += encode_utf8(doc->tokens[k], utf8);
         if (bytes > room) break;
         room -= bytes;
-        say(i ? ",\"" : "\"");
+        if (i) say("\\n");
         for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
-        say("\"");
     }
     bool own = job->fingerprint == trained->fingerprint;
-    say("],\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
+    say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
+}
+
+// A part of the shipped page, for browsers: without indentation, comments on their own lines and
+// blank lines.
+static void say_html(const unsigned char *html, size_t n)
+{
+    for (size_t i = 0, next; i < n; i = next) {
+        while (i < n && html[i] == ' ') i++;
+        const unsigned char *newline = memchr(html + i, '\n', n - i);
+        next = newline ? (size_t)(newline - html) + 1 : n;
+        bool comment = next - i > 2 && html[i] == '/' && html[i + 1] == '/';
+        if (html[i] != '\n' && !comment) put_bytes(&standard_output, html + i, next - i);
+    }
 }
 
 void say_page(Job *job, bool with_documents)
@@ -147,13 +149,13 @@ void say_page(Job *job, bool with_documents)
     const Options *o = &job->o;
     const Page *page = &job->page;
     size_t end = page->place + strlen(PLACE);
-    put_bytes(&standard_output, page->html, page->place);
+    say_html(page->html, page->place);
     say("{\"version\":\"%s\"", VERSION);
     say_text("file", base_name(o->arguments[0]));
     if (o->n_arguments == 2) say_text("word", o->arguments[1]);
     say_bytes("model", page->model, page->n_model);
-    if (page->losses) say_losses(page);
+    if (page->log.list) say_losses(&page->log);
     if (with_documents) say_documents(job);
     say("}");
-    put_bytes(&standard_output, page->html + end, page->n_html - end);
+    say_html(page->html + end, page->n_html - end);
 }

@@ -113,7 +113,7 @@ static void smooth_curve(const Progress *progress, size_t points, double *y, siz
             sum += progress->curve_sum[k];
             count += progress->curve_n[k];
         }
-        mean[i] = count > 0 ? sum / count : i ? mean[i - 1] : 0;  // a log may have gaps
+        mean[i] = sum / count;
     }
     for (size_t i = 0; i < n; i++) {
         double sum = 0;

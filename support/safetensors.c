@@ -290,6 +290,16 @@ void write_characters(FILE *out, const uint32_t *codes, size_t n)
     }
 }
 
+// A byte that is not UTF-8 becomes U+FFFD.
+void write_text(FILE *out, const char *text)
+{
+    for (size_t n = strlen(text), used = 0; n > 0; text += used, n -= used) {
+        int32_t code = decode_utf8((const unsigned char *)text, n, &used);
+        if (code < 0) used = 1;
+        write_characters(out, &(uint32_t){code < 0 ? 0xfffd : (uint32_t)code}, 1);
+    }
+}
+
 size_t write_tensor(FILE *out, const char *prefix, const char *name, size_t rows, size_t cols,
                     size_t begin)
 {

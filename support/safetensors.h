@@ -52,6 +52,7 @@ const unsigned char *encode_number(double number, unsigned char bytes[8]);
 
 // Writing: the header is composed in memory, then goes out before the numbers.
 void write_characters(FILE *out, const uint32_t *codes, size_t n);  // inside a JSON string
+void write_text(FILE *out, const char *text);                       // the same, from bytes
 size_t write_tensor(FILE *out, const char *prefix, const char *name, size_t rows, size_t cols,
                     size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; its end
 uint64_t hash_numbers(uint64_t hash, const double *a, size_t n);  // a: [n]

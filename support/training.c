@@ -23,7 +23,7 @@ const char *data_name(const Options *o)
     return strcmp(o->data, "-") == 0 ? "standard input" : o->data;
 }
 
-// Notes come once nothing is wrong any more. The documents are encoded.
+// The documents are encoded.
 void note_documents(const Run *run, size_t n)
 {
     const Options *o = &run->job->o;
@@ -46,17 +46,29 @@ void note_documents(const Run *run, size_t n)
     }
 }
 
+// Is it the file that standard output, or that standard error goes to?
+static bool is_stream(const char *name, int stream)
+{
+    struct stat info;
+    return fstat(stream, &info) == 0 && is_file(name, &info);
+}
+
 // Opens what the run writes, and checks that no file is meant to be two things.
 static bool begin_progress(Job *job)
 {
-    static const char two_things[] =
-        "%s: it cannot be two things at once: --data, --save, --log and --resume";
+    static const char two_things[] = "%s: it cannot be two things at once: --data, --save, --log, "
+                                     "--resume, standard output or standard error";
     const Options *o = &job->o;
     const struct stat *data = &job->data_file;
     Progress *progress = &job->progress;
     set_up_progress(progress, o, job->run.model.steps_done);
-    if (is_file(o->save, data) || same_file(o->save, o->log)) return usage(two_things, o->save);
-    if (is_file(o->log, data) || same_file(o->log, o->resume)) return usage(two_things, o->log);
+    if (is_file(o->save, data) || same_file(o->save, o->log) || is_stream(o->save, STDOUT_FILENO) ||
+        is_stream(o->save, STDERR_FILENO)) {
+        return usage(two_things, o->save);
+    }
+    if (is_file(o->log, data) || same_file(o->log, o->resume) || is_stream(o->log, STDERR_FILENO)) {
+        return usage(two_things, o->log);
+    }
     if (o->save && !can_save(&progress->target, o, &job->run)) return false;
     if (o->log && !open_log(progress, o)) return false;
     if (same_file(o->save, o->log)) {  // two names of a file that was not there before
@@ -64,8 +76,24 @@ static bool begin_progress(Job *job)
         return usage(two_things, o->save);
     }
     progress->training = true;
+    progress->saved = UINT64_MAX;
     running = 1;
     return true;
+}
+
+// Notes come once nothing is wrong any more.
+static void note_run(const Run *run)
+{
+    const Options *o = &run->job->o;
+    const Target *target = &run->job->progress.target;
+    uint64_t steps = run->config->steps;
+    note_documents(run, run->docs.n);
+    if (o->quiet) return;
+    if (o->resume && run->model.steps_done == steps) {
+        note("%s: this run has done its %" PRIu64 " steps; --steps %" PRIu64 " would go on",
+             o->resume, steps, steps + 1000);
+    }
+    if (target->keep) note("%s: another model is there; it is kept as %s~", o->save, target->path);
 }
 
 bool begin_training(Run *run)
@@ -84,16 +112,21 @@ bool begin_training(Run *run)
 #endif
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
-    note_documents(run, n);
+    note_run(run);
     return !job->progress.show_bar ||
            know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
 
-// With --save, saves the run. The log does not lag behind the model file.
+// With --save, saves the run, unless this step is saved. The log does not lag behind the model.
 static bool save_run(Job *job)
 {
-    if (job->progress.log) flush(job->progress.log);
-    return !job->o.save || save_model(&job->progress.target, &job->o, &job->run);
+    Progress *progress = &job->progress;
+    uint64_t step = job->run.model.steps_done;
+    flush_log(progress);
+    if (!job->o.save || progress->saved == step) return true;
+    if (!save_model(&progress->target, &job->o, &job->run)) return false;
+    progress->saved = step;
+    return true;
 }
 
 static bool has_new_steps(const Job *job)
@@ -101,16 +134,45 @@ static bool has_new_steps(const Job *job)
     return job->progress.training && job->run.model.steps_done > job->progress.steps_before;
 }
 
+// Appends a word of a command line, quoted for a shell where it must be.
+static void append_word(char *text, size_t room, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, room - n, " %s", quote);
+    for (; *word && n + 8 < room; word++) {
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
+    }
+    snprintf(text + n, room - n, "%s", quote);
+}
+
+// Where the run is saved, and the command that goes on from there: this one, with --resume.
+static const char *where_saved(const Job *job)
+{
+    static char text[MESSAGE_ROOM];
+    const Options *o = &job->o;
+    if (!o->save) return "not saved, as --save was not given";
+    snprintf(text, sizeof text, "saved in %s; to go on:", o->save);
+    for (int i = 0; i < job->argc; i++) {
+        if (strcmp(job->argv[i], "--") != 0) append_word(text, sizeof text, job->argv[i]);
+    }
+    if (o->resume && strcmp(o->resume, o->save) == 0) return text;
+    append_word(text, sizeof text, "--resume");
+    append_word(text, sizeof text, o->save);
+    return text;
+}
+
 // The run ends early, for this reason, or (NULL) by a signal or because an output takes no more.
 bool fail_stopped(Job *job, const char *reason)
 {
     const Options *o = &job->o;
     const Output *log = job->progress.log, *failed = NULL;
-    char why[PATH_MAX + 256] = "", where[PATH_MAX + 16] = "not saved, as --save was not given";
+    char why[PATH_MAX + 256] = "";
     bool new_steps = has_new_steps(job);
     if (reason && !new_steps) return fail("%s", reason);
     if (new_steps && !save_run(job)) return false;
-    hold_signals(true);  // nothing is left to lose but this message
     if (!reason && !interrupted) failed = log && log->error ? log : &standard_output;
     if (!reason && !interrupted && standard_output.error && !o->save) return output_ok();
     bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
@@ -119,10 +181,9 @@ bool fail_stopped(Job *job, const char *reason)
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
     }
     if (reason) snprintf(why, sizeof why, "%s; ", reason);
-    if (o->save) snprintf(where, sizeof where, "saved in %s", o->save);
     int status = reason ? FAILED : interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED;
     return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", why,
-                   job->run.model.steps_done, o->config.steps, where);
+                   job->run.model.steps_done, o->config.steps, where_saved(job));
 }
 
 // A loss that is not finite is found before it reaches the parameters: those of the step before
@@ -171,8 +232,11 @@ bool after_step(Run *run, uint64_t step, double loss)
     if (log) log_step(progress, done, loss, learning_rate(run->config, step));
     if (progress->show_bar) add_to_curve(progress, step, loss);
     if (progress->show_bar || log) update_progress(progress, done);
-    if (interrupted || standard_output.error || (log && log->error)) return fail_stopped(job, NULL);
-    return !save_every || done % save_every || done == steps || save_run(job);
+    job->o.loss = loss;
+    bool ends = interrupted || standard_output.error || (log && log->error);
+    bool save = save_every && done % save_every == 0 && done < steps && !ends;
+    if (save && !save_run(job)) return false;
+    return !(ends || interrupted) || fail_stopped(job, NULL);
 }
 
 // After the last step; or, with ok false, after a failure or an interrupt.
@@ -210,6 +274,7 @@ bool end_training(Run *run, bool trained)
     if (holdout) {
         const Document *held_out = run->docs.list + run->docs.n - holdout;
         double loss = mean_loss(&run->model, held_out, holdout, &n_tokens, NULL);
+        if (!output_ok()) return false;
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
         const char *new_line = run->job->progress.show_lines && !lesson ? "\n" : "";
         say("%sheld out: %zu docs, loss %.4f\n", new_line, holdout, loss);

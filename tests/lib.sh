@@ -4,7 +4,7 @@
 : "${BUILD:=tests/build}" "${CC:=cc}" "${CFLAGS=-O2}" "${LDFLAGS=}" "${MICROGPT_WRAPPER=}" "${ALL=}"
 : "${WARN=-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion}"
 SANITIZE=
-[ -z "$ALL" ] || SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'     # these builds take their time
+[ -z "$ALL" ] || SANITIZE='-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all' # these builds take their time
 . tests/link.sh
 SOURCES='microgpt.c autograd.c support/*.c'
 export LC_ALL=C

@@ -1,7 +1,7 @@
 /* graph.c: the graph below a value, as a tree in the terminal and as a picture.
  *
  * A node is a value; below it are the values that it was made from. A chain of additions that has
- * no name in between is one node, a sum. With Graphviz installed, the picture is an SVG file.
+ * no name in between is one node, a sum. The picture is a file for Graphviz.
  */
 #define _XOPEN_SOURCE 700
 #include "views.h"
@@ -57,7 +57,9 @@ static void name_operation(const double *value, const Made *made, char name[64])
     case OP_ADD: snprintf(name, 64, made->n > 2 ? "sum of %zu" : "+", made->n); break;
     case OP_MUL: snprintf(name, 64, e->a == e->b ? "^ 2" : "*"); break;
     case OP_POW: snprintf(name, 64, "^ %g", e->c); break;
-    case OP_ADD_CONST: snprintf(name, 64, "%c %.3g", e->c < 0 ? '-' : '+', e->c < 0 ? -e->c : e->c); break;
+    case OP_ADD_CONST:
+        snprintf(name, 64, "%c %.3g", e->c < 0 ? '-' : '+', e->c < 0 ? -e->c : e->c);
+        break;
     case OP_MUL_CONST: snprintf(name, 64, "* %.3g", e->c); break;
     default: snprintf(name, 64, "%s", operations[e->op].name); break;
     }
@@ -72,7 +74,8 @@ static void print_tree(const double *value, int level)
     if (has_name(value)) print("%s ", value_name(value));
     print("= %.*g", watched.digits, data_of(value));
     if (gradients_known()) {
-        print("  grad %.*g", watched.digits, *grad(&watched.model->tape, (double *)(uintptr_t)value));
+        print("  grad %.*g", watched.digits,
+              *grad(&watched.model->tape, (double *)(uintptr_t)value));
     }
     print("  (%s)\n", operation);
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
@@ -95,10 +98,10 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
     char operation[64], name[128] = "";
     name_operation(value, &made, operation);
     if (has_name(value)) snprintf(name, sizeof name, "%s | ", value_name(value));
-    fprintf(file, "  v%zu [label=\"%s%s | data %.4f", number, name, operation, data_of(value));
+    fprintf(file, "  v%zu [label=\"%s%s | data %.4g", number, name, operation, data_of(value));
     if (gradients_known()) {
         double g = *grad(&watched.model->tape, (double *)(uintptr_t)value);
-        fprintf(file, " | grad %.4f", g);
+        fprintf(file, " | grad %.3g", g);
     }
     fprintf(file, "\"%s];\n", made.entry ? "" : ", style=filled, fillcolor=\"#f0f0f0\"");
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
@@ -137,10 +140,7 @@ void show_graph_at(double *value)
         return;
     }
     print_tree(value, 0);
-    bool drawn = draw(value, ".build/graph.dot", SHOWN);
-    const char *dot = "command -v dot >/dev/null && dot -Tsvg .build/graph.dot >.build/graph.svg";
-    bool picture = drawn && system(dot) == 0;
-    if (drawn) print("As a picture: .build/graph.%s\n", picture ? "svg" : "dot, for Graphviz");
+    if (draw(value, ".build/graph.dot", SHOWN)) print("For Graphviz: .build/graph.dot\n");
 }
 
 void show_graph(const char *name, int i, int j)
@@ -164,6 +164,6 @@ void draw_if_asked(void)
     const char *path = getenv("MICROGPT_GRAPH");
     if (!path || !watched.model || !survey()) return;
     double *value = find_value("head1.attn_weights", 0, 1);
-    watched.depth = 9;
+    watched.depth = 11;
     exit(value && draw(value, path, 1) ? 0 : 1);
 }

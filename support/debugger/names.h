@@ -27,7 +27,8 @@ void note_adam(double lr, double beta1, double beta2);
 // the name stands for a function, declared here and nowhere defined: no debugger finds it.
 #define NOWHERE SIZE_MAX
 void pos_id(void), li(void), h(void);
-#define LOOPS (const size_t[]){LOOP(pos_id), LOOP(li), LOOP(h)}
+#define LOOPS                                                                                      \
+    (const size_t[]) { LOOP(pos_id), LOOP(li), LOOP(h) }
 // clang-format off
 #define LOOP(i) _Generic(i, int: (size_t)(i), unsigned: (size_t)(i), \
     long: (size_t)(i), unsigned long: (size_t)(i), \

@@ -200,13 +200,13 @@ static struct {
     size_t n, room;
     size_t open[MAX_OPEN];  // the calls that have not returned yet
     size_t n_open;
-    size_t position;         // what gpt() was called for last
-    size_t position_entries; // how long the tape was then
-    Phase phase, now;        // as noted; as survey() found it
-    double *result;          // what backward() starts from
+    size_t position;          // what gpt() was called for last
+    size_t position_entries;  // how long the tape was then
+    Phase phase, now;         // as noted; as survey() found it
+    double *result;           // what backward() starts from
     const Tape *tape;
     Moved moved[2];
-    Random random;           // before the latest draw
+    Random random;  // before the latest draw
 } notes = {.position = NOWHERE};
 
 // Has the tape been dropped since the last note?
@@ -227,8 +227,12 @@ void note_begin(const Tape *tape, const char *operation, const char *function, i
     if (notes.n == notes.room) {
         notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
     }
-    Note note = {.operation = operation, .function = function, .line = line, .outer = NONE,
-                 .first = tape->n_entries, .n_leaves = n_leaves};
+    Note note = {.operation = operation,
+                 .function = function,
+                 .line = line,
+                 .outer = NONE,
+                 .first = tape->n_entries,
+                 .n_leaves = n_leaves};
     memcpy(note.loops, loops, sizeof note.loops);
     for (size_t i = notes.n_open; i-- > 0 && note.outer == NONE;) {
         const Note *open = &notes.all[notes.open[i]];
@@ -356,10 +360,7 @@ size_t value_number(const double *value)
     return k * watched.model->tape.chunk + (size_t)(value - watched.model->tape.chunks[k]);
 }
 
-size_t n_numbers(void)
-{
-    return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk;
-}
+size_t n_numbers(void) { return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk; }
 
 static bool is_parameter(const double *value)
 {
@@ -389,10 +390,10 @@ bool sampling(void)
 static struct {
     Place *all;
     size_t n, room;
-    int *of_note;      // [notes.room] the place of a note, or NONE
+    int *of_note;  // [notes.room] the place of a note, or NONE
     size_t notes_room;
-    int *owner;        // [n_numbers] the place of a value, plus 1
-    size_t *maker;     // [n_numbers] the entry that made it, plus 1
+    int *owner;            // [n_numbers] the place of a value, plus 1
+    size_t *maker;         // [n_numbers] the entry that made it, plus 1
     unsigned char *marks;  // [n_numbers] of the entries of one note
     size_t numbers_room;
     const Tape *tape;  // for which this was found, and how long it was
@@ -470,9 +471,12 @@ static void add_note(size_t i)
 {
     const Note *note = &notes.all[i];
     Tape *tape = &watched.model->tape;
-    Place new = {.line = statement_start(note->line), .outer = NONE, .inner = note->outer != NONE,
+    Place new = {.line = statement_start(note->line),
+                 .outer = NONE,
+                 .inner = note->outer != NONE,
                  .position = number_or_none(note->loops[0]),
-                 .layer = number_or_none(note->loops[1]), .head = number_or_none(note->loops[2])};
+                 .layer = number_or_none(note->loops[1]),
+                 .head = number_or_none(note->loops[2])};
     places.of_note[i] = NONE;
     if (note->outer != NONE) new.outer = places.of_note[note->outer];
     bool open = !note->result || note->argument;
@@ -527,8 +531,9 @@ bool survey(void)
     for (int t = 0; sampling() && t < last; t++) {  // what is left of the positions before
         for (size_t layer = 0; layer < model->n_layer; layer++) {
             size_t at = (size_t)t * model->n_embd;
-            Place k = {"k", "", 0, (int)layer, NONE, t, NONE, false,
-                       model->keys[layer] + at, model->n_embd, NULL, NULL};
+            Place k = {
+                "k",           "",   0,   (int)layer, NONE, t, NONE, false, model->keys[layer] + at,
+                model->n_embd, NULL, NULL};
             Place v = k;
             v.name[0] = 'v';
             v.at = model->values[layer] + at;
@@ -866,7 +871,8 @@ int is_value_name(const char *text, const void *pc)
     if (!watched.model) return true;
     split_name(text, name, &i, &j);
     if (find_matrix(name)) return true;
-    if (name[0] == 'v' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1)) return true;
+    if (name[0] == 'v' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1))
+        return true;
     if (!will_be_made(name, &line)) return false;
     return !in_microgpt(pc) && is_variable_of_engine(name) ? 2 : 1;
 }
@@ -884,7 +890,8 @@ int means_name(const char *name, const void *pc)
 
 void refuse_name(const char *name)
 {
-    print("%s is a variable here, too: `&%s[0]` means that one. For the name in microgpt.c, go `up` "
-          "to a function of that file first.\n",
-          name, name);
+    print(
+        "%s is a variable here, too: `&%s[0]` means that one. For the name in microgpt.c, go `up` "
+        "to a function of that file first.\n",
+        name, name);
 }

@@ -28,7 +28,7 @@ typedef struct {
     When when;
     const char *prose;
     void (*show)(void);
-    void (*more[3])(void);        // its pages
+    void (*more[3])(void);  // its pages
 } Stop;
 
 /* ------------------------------------------------------------------------
@@ -95,7 +95,7 @@ static void show_hidden(void)
     print("%zu of %zu are zero.\n", zeros, p->n);
 }
 
-static void explain_hidden(void) { show_value_named("fc1", 0, POSITION); }
+static void explain_hidden(void) { show_value_named("act", 0, POSITION); }
 static void show_guess(void) { show_top(POSITION); }
 
 static void explain_guess(void)
@@ -152,99 +152,260 @@ static void show_name(void)
 }
 
 static const Stop stops[] = {
-    {"step_loss", "document_loss(", NULL, NULL, "1", NONE, NONE, BEFORE,
+    {"step_loss",
+     "document_loss(",
+     NULL,
+     NULL,
+     "1",
+     NONE,
+     NONE,
+     BEFORE,
      "A training step begins. Its document is one name, a row of characters, and\n"
      "every character has a number: its token. The token BOS marks both its ends.\n"
      "From each token, and those before it, the model is to say which comes next.\n",
-     show_document, {NULL}},
-    {"gpt", "tok_emb, pos_emb", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_document,
+     {NULL}},
+    {"gpt",
+     "tok_emb, pos_emb",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "Embedding. We join at position 3, after three tokens have passed through. The\n"
      "token picks a row of the matrix wte, the position a row of wpe; their sum is\n"
      "how the model sees \"this character, at this place\".\n",
-     show_emb, {explain_emb}},
-    {"gpt", "rmsnorm(", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_emb,
+     {explain_emb}},
+    {"gpt",
+     "rmsnorm(",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "rmsnorm. The vector keeps its direction; it is divided by the root of the mean\n"
      "of its squares (plus a little, eps), so that this mean is nearly 1 afterwards.\n"
      "No later step has to cope with numbers that grow or fade from layer to layer.\n",
-     show_norms, {around_rmsnorm}},
-    {"gpt", "layer->attn_wq", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_norms,
+     {around_rmsnorm}},
+    {"gpt",
+     "layer->attn_wq",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "Query, key, value. Three matrices read the same vector. The query says what\n"
      "this position looks for, the key what it can be found by, the value what it\n"
      "hands on. Each element is a row of the matrix times x_norm, added up.\n",
-     show_query, {explain_query}},
-    {"gpt", "layer->attn_wv", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_query,
+     {explain_query}},
+    {"gpt",
+     "layer->attn_wv",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "The cache. The key and the value of this position join those of the positions\n"
      "before it. That is all that a later position can know of an earlier one, and\n"
      "nothing of the past is computed twice.\n",
-     show_whole_cache, {NULL}},
-    {"gpt", "attn_logits =", "q_h =", NULL, "pos_id == 3 && h == 1", POSITION, HEAD, AFTER,
+     show_whole_cache,
+     {NULL}},
+    {"gpt",
+     "attn_logits =",
+     "q_h =",
+     NULL,
+     "pos_id == 3 && h == 1",
+     POSITION,
+     HEAD,
+     AFTER,
      "One head's slice, and what it makes of it. The heads share the vectors: each\n"
      "has its own part of the query, of every key and of every value, and starts at\n"
      "hs. Head 0 is done; here head 1 has read its part of the query and the keys.\n",
-     show_slices, {NULL}},
-    {"gpt", "attn_logits =", NULL, NULL, "pos_id == 3 && h == 1", POSITION, HEAD, AFTER,
+     show_slices,
+     {NULL}},
+    {"gpt",
+     "attn_logits =",
+     NULL,
+     NULL,
+     "pos_id == 3 && h == 1",
+     POSITION,
+     HEAD,
+     AFTER,
      "Attention logits. The head's query is multiplied with its part of each cached\n"
      "key, element by element, and added up: the better the two fit, the higher the\n"
      "score. The root of head_dim keeps the scores small.\n",
-     show_logits, {explain_logits}},
-    {"gpt", "attn_weights =", NULL, NULL, "pos_id == 3 && h == 1", POSITION, HEAD, AFTER,
+     show_logits,
+     {explain_logits}},
+    {"gpt",
+     "attn_weights =",
+     NULL,
+     NULL,
+     "pos_id == 3 && h == 1",
+     POSITION,
+     HEAD,
+     AFTER,
      "Attention weights. softmax turns the scores into shares: all positive, with\n"
      "the sum 1. Before training they are nearly even, because the head has not\n"
      "learned yet where to look.\n",
-     show_weights, {explain_weights}},
-    {"gpt", "head_out =", NULL, NULL, "pos_id == 3 && h == 1", POSITION, HEAD, AFTER,
+     show_weights,
+     {explain_weights}},
+    {"gpt",
+     "head_out =",
+     NULL,
+     NULL,
+     "pos_id == 3 && h == 1",
+     POSITION,
+     HEAD,
+     AFTER,
      "Head output. The values of all positions are mixed, each by its weight. What\n"
      "the head has looked at most is most of what it says.\n",
-     show_output, {explain_output}},
-    {"gpt", "ag_copy(", NULL, NULL, "pos_id == 3 && h == 1", POSITION, HEAD, AFTER,
+     show_output,
+     {explain_output}},
+    {"gpt",
+     "ag_copy(",
+     NULL,
+     NULL,
+     "pos_id == 3 && h == 1",
+     POSITION,
+     HEAD,
+     AFTER,
      "Concatenation. The head's output goes to its place in x_attn, a row with room\n"
      "for the outputs of all heads.\n",
-     show_place, {NULL}},
-    {"gpt", "layer->attn_wo", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_place,
+     {NULL}},
+    {"gpt",
+     "layer->attn_wo",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "wo. So far each head knows only its own slice. One more matrix mixes the row,\n"
      "so that every element of the result can draw on every head.\n",
-     show_mixed, {around_wo}},
-    {"gpt", "x, x_residual", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_mixed,
+     {around_wo}},
+    {"gpt",
+     "x, x_residual",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "Residual connection. What attention found is added to what entered the layer:\n"
      "the layer corrects its input and does not replace it. Backward, the gradient\n"
      "flows through this addition undiminished.\n",
-     show_residual, {explain_residual}},
-    {"gpt", "relu(", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_residual,
+     {explain_residual}},
+    {"gpt",
+     "relu(",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "MLP. Now the position thinks for itself: a matrix makes the vector four times\n"
      "as long, relu sets what is negative to zero, and a second matrix brings it\n"
      "back to size. Here are the first eight before and after relu.\n",
-     show_hidden, {explain_hidden}},
-    {"document_loss", "probs =", NULL, NULL, "pos_id == 3", POSITION, NONE, AFTER,
+     show_hidden,
+     {explain_hidden}},
+    {"document_loss",
+     "probs =",
+     NULL,
+     NULL,
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "Logits. After the second residual connection, lm_head gives every token a\n"
      "score, and softmax makes them probabilities. An untrained model finds all of\n"
      "them about equally likely. The loss of this position is minus the logarithm of\n"
      "what the true next token got.\n",
-     show_guess, {explain_guess}},
-    {"train", "backward(", NULL, NULL, "step == 0", NONE, NONE, AT_BACKWARD,
+     show_guess,
+     {explain_guess}},
+    {"train",
+     "backward(",
+     NULL,
+     NULL,
+     "step == 0",
+     NONE,
+     NONE,
+     AT_BACKWARD,
      "Loss. Every position has one by now, and the loss of the document is their\n"
      "mean. All that was computed is on the tape, one entry for each operation.\n",
-     show_losses, {show_tape}},
-    {"train", "backward(", NULL, NULL, "step == 0", NONE, NONE, AT_ADAM,
+     show_losses,
+     {show_tape}},
+    {"train",
+     "backward(",
+     NULL,
+     NULL,
+     "step == 0",
+     NONE,
+     NONE,
+     AT_ADAM,
      "Backward, through one multiplication. The tape is read from its end. One entry\n"
      "of it made out = a * b, with a the parameter layer0.attn_wo[3][5]. A change of\n"
      "a counts b times in out: so b times the gradient of out is added to the\n"
      "gradient of a, and for b it is the other way round.\n",
-     show_first_gain, {NULL}},
-    {"train", "adam(", NULL, NULL, "step == 0", NONE, NONE, AT_ADAM,
+     show_first_gain,
+     {NULL}},
+    {"train",
+     "adam(",
+     NULL,
+     NULL,
+     "step == 0",
+     NONE,
+     NONE,
+     AT_ADAM,
      "Adam. Every parameter now has its gradient. Adam keeps a running mean of the\n"
      "gradients, m, and of their squares, v, and moves the parameter against m, in\n"
      "steps of about the learning rate, whatever the gradient's size.\n",
-     show_move, {show_all_users}},
-    {"sample", "probs =", NULL, "choose_token(", "pos_id == 0", 0, NONE, AFTER,
+     show_move,
+     {show_all_users}},
+    {"sample",
+     "probs =",
+     NULL,
+     "choose_token(",
+     "pos_id == 0",
+     0,
+     NONE,
+     AFTER,
      "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
      "the temperature, softmax makes probabilities of them, and one token is drawn;\n"
      "it is the next input.\n",
-     show_first_draw, {NULL}},
-    {"sample", "probs =", NULL, "choose_token(", "pos_id == 3", POSITION, NONE, AFTER,
+     show_first_draw,
+     {NULL}},
+    {"sample",
+     "probs =",
+     NULL,
+     "choose_token(",
+     "pos_id == 3",
+     POSITION,
+     NONE,
+     AFTER,
      "Three characters later. The first head has learned by now where to look.\n",
-     show_later_draw, {NULL}},
-    {"sample", "probs =", NULL, "choose_token(", "draws_the_end()", NONE, NONE, AFTER,
-     "The end. BOS is drawn, and the name is complete.\n", show_name, {NULL}},
+     show_later_draw,
+     {NULL}},
+    {"sample",
+     "probs =",
+     NULL,
+     "choose_token(",
+     "draws_the_end()",
+     NONE,
+     NONE,
+     AFTER,
+     "The end. BOS is drawn, and the name is complete.\n",
+     show_name,
+     {NULL}},
 };
 
 int n_stops(void) { return (int)(sizeof stops / sizeof stops[0]); }
@@ -293,7 +454,8 @@ int stop_is_done(int stop)
     for (size_t i = n_places(); i-- > 0;) {
         const Place *p = place(i);
         bool head = s->head == NONE || p->head == s->head;
-        if (p->line == line && head && p->position == s->position && p->position == latest_position())
+        if (p->line == line && head && p->position == s->position &&
+            p->position == latest_position())
             return 1;
     }
     const Tape *tape = &watched.model->tape;
@@ -369,7 +531,8 @@ static void ask_reader(int stop)
         return;
     }
     for (char line[64];;) {
-        printf("(%d of %d: Enter goes on%s, q quits) ", stop, n_stops(), more ? ", m shows more" : "");
+        printf("(%d of %d: Enter goes on%s, q quits) ", stop, n_stops(),
+               more ? ", m shows more" : "");
         fflush(stdout);
         if (!fgets(line, sizeof line, stdin) || line[0] == 'q') exit(0);
         if (line[0] != 'm' || !more) return;
@@ -411,7 +574,8 @@ void walk_adam(void)
     bool training = walking() && strcmp(stops[next_stop - 1].function, "sample") == 0;
     uint64_t done = training ? watched.model->steps_done : 0, steps = watched.run->config->steps;
     if (done && done % 200 == 0) {
-        print("%s  step %d of %d\n", done == 200 ? "\nThe other training steps, without a stop:\n" : "",
-              (int)done, (int)steps);
+        print("%s  step %d of %d\n",
+              done == 200 ? "\nThe other training steps, without a stop:\n" : "", (int)done,
+              (int)steps);
     }
 }

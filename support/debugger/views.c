@@ -156,6 +156,11 @@ void show_views(void)
           "in one word, or C without spaces, like  &logits[5].\n");
 }
 
+void show_begin(void)
+{
+    print("\nThe loss of the first document begins here. `views` lists the commands.\n");
+}
+
 // How many tokens of the document there are to predict.
 static size_t document_length(void)
 {
@@ -769,8 +774,12 @@ typedef struct {
 static Move move_of(const Moved *found, size_t k)
 {
     double eps = 1e-8, t = (double)found->step + 1, beta1 = found->beta1, beta2 = found->beta2;
-    Move x = {.step = (double)found->step, .g = found->g[k], .m = found->m[k], .v = found->v[k],
-              .lr = found->lr, .before = found->p[k]};
+    Move x = {.step = (double)found->step,
+              .g = found->g[k],
+              .m = found->m[k],
+              .v = found->v[k],
+              .lr = found->lr,
+              .before = found->p[k]};
     x.new_m = beta1 * x.m + (1 - beta1) * x.g;
     x.new_v = beta2 * x.v + (1 - beta2) * x.g * x.g;
     x.m_hat = x.new_m / (1 - pow(beta1, t));
@@ -789,9 +798,14 @@ void show_moves(const char *name, int row, int column)
     const Config *config = watched.run->config;
     size_t k = (size_t)(p - model->params);
     bool coming = phase() == GRADIENTS;
-    Moved next = {.step = model->steps_done, .lr = learning_rate(config, model->steps_done),
-                  .beta1 = config->beta1, .beta2 = config->beta2, .p = model->params,
-                  .g = grad(&model->tape, model->params), .m = model->m, .v = model->v};
+    Moved next = {.step = model->steps_done,
+                  .lr = learning_rate(config, model->steps_done),
+                  .beta1 = config->beta1,
+                  .beta2 = config->beta2,
+                  .p = model->params,
+                  .g = grad(&model->tape, model->params),
+                  .m = model->m,
+                  .v = model->v};
     const Moved *latest = coming && !adam_is_called() ? &next : moved(0);
     const Moved *before = moved(latest == &next ? 0 : 1);
     if (!latest) {
@@ -806,17 +820,24 @@ void show_moves(const char *name, int row, int column)
     print("%s: %s in step %.0f, counted from 0%s\n", value_name(p),
           coming ? "what Adam is about to do" : "what Adam did", columns[n - 1].step,
           n == 2 ? "; before it, the step before" : "");
-    static const char *const rows[] = {
-        "step", "gradient", "m was", "m = beta1 * m + (1 - beta1) * gradient",
-        "m_hat = m / (1 - beta1^(step + 1))", "v was", "v = beta2 * v + (1 - beta2) * gradient^2",
-        "v_hat = v / (1 - beta2^(step + 1))", "learning rate",
-        "move = -lr * m_hat / (sqrt(v_hat) + eps)", "value before", "value after"};
+    static const char *const rows[] = {"step",
+                                       "gradient",
+                                       "m was",
+                                       "m = beta1 * m + (1 - beta1) * gradient",
+                                       "m_hat = m / (1 - beta1^(step + 1))",
+                                       "v was",
+                                       "v = beta2 * v + (1 - beta2) * gradient^2",
+                                       "v_hat = v / (1 - beta2^(step + 1))",
+                                       "learning rate",
+                                       "move = -lr * m_hat / (sqrt(v_hat) + eps)",
+                                       "value before",
+                                       "value after"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         print("  %-41s", rows[i]);
         for (size_t c = 0; c < n; c++) {
             const Move *x = &columns[c];
-            const double values[] = {x->step, x->g, x->m, x->new_m, x->m_hat, x->v, x->new_v,
-                                     x->v_hat, x->lr, x->move, x->before, x->after};
+            const double values[] = {x->step,  x->g,     x->m,  x->new_m, x->m_hat,  x->v,
+                                     x->new_v, x->v_hat, x->lr, x->move,  x->before, x->after};
             number(values[i]);
         }
         print("\n");
@@ -987,7 +1008,9 @@ static void print_uses(double *value, size_t most)
     }
     if (!known) return;
     bool right = close_to(sum, gradient_of(value));
-    print("  %-38s", under_way ? "the gradient so far" : right ? "the sum, its gradient" : "the sum");
+    print("  %-38s", under_way ? "the gradient so far"
+                     : right   ? "the sum, its gradient"
+                               : "the sum");
     heading("");
     heading("");
     number(sum);
@@ -1043,7 +1066,8 @@ static bool print_sum(const Entry *e)
     for (; first && first->op == OP_ADD && (first == e || !has_name(first->out)); n++) {
         first = maker(first->a);
     }
-    if (n < 2 || !first || first->op != OP_MUL || (first != e && has_name(first->out))) return false;
+    if (n < 2 || !first || first->op != OP_MUL || (first != e && has_name(first->out)))
+        return false;
     for (const Entry *k = e; k != first; k = maker(k->a)) {
         const Entry *product = maker(k->b);
         if (!product || product->op != OP_MUL || has_name(k->b)) return false;

@@ -15,9 +15,10 @@ void watch(const Model *model, const Tokenizer *tokenizer);  // both are part of
 // element 5 at position 3. "logits[5]@3" is the same in one word.
 enum { LATEST = -1, NONE = -1 };
 
+void show_begin(void);
 void show_views(void);
 void show_document(void);
-void show_here(void);                          // the vectors of the call that is under way
+void show_here(void);                            // the vectors of the call that is under way
 void show_pointer(const char *name, double *x);  // one variable of the debugger's frame
 void show_vectors(void);
 void show_vector(const char *name, int position);
@@ -56,16 +57,16 @@ int is_number(const char *text);
 int line_of(const char *function, const char *text);
 
 // The walk.
-int stop_line(int stop);                // the line of microgpt.c where it is
-const char *stop_condition(int stop);   // when to stop there, in C
-int stop_is_same(int stop);             // is it where the one before it is?
+int stop_line(int stop);               // the line of microgpt.c where it is
+const char *stop_condition(int stop);  // when to stop there, in C
+int stop_is_same(int stop);            // is it where the one before it is?
 int n_stops(void);
-int stop_is_done(int stop);             // has its statement run?
+int stop_is_done(int stop);  // has its statement run?
 int draws_the_end(void);
 double *watch_first_gain(void);
 void show_stop(int stop);
 int has_more(int stop);
-int show_more(int stop, int page);      // returns whether there is another page after it
+int show_more(int stop, int page);  // returns whether there is another page after it
 
 /* ------------------------------------------------------------------------
  * What the files of the debugger ask of each other.
@@ -80,7 +81,7 @@ typedef struct {
     bool inner;                 // a call in gpt() made it for itself
     double *at;                 // [n]
     size_t n;
-    const Entry *from, *to;     // the entries that made it; NULL: it is not on the tape
+    const Entry *from, *to;  // the entries that made it; NULL: it is not on the tape
 } Place;
 
 typedef struct {
@@ -105,26 +106,26 @@ typedef struct {
 typedef enum { FORWARD, BACKWARD, GRADIENTS, MOVED } Phase;
 
 // notes.c
-bool survey(void);                     // finds every vector; false: nothing to show, and said so
-Phase phase(void);                     // as survey() found it
-bool adam_is_called(void);             // in this step
+bool survey(void);          // finds every vector; false: nothing to show, and said so
+Phase phase(void);          // as survey() found it
+bool adam_is_called(void);  // in this step
 bool sampling(void);
 int latest_position(void);
-const Moved *moved(int before);        // the latest step, or the one before it; NULL if there was none
-const Random *draws_from(void);        // the random numbers as they were before the latest sample's draw
+const Moved *moved(int before);  // the latest step, or the one before it; NULL if there was none
+const Random *draws_from(void);  // the random numbers as they were before the latest sample's draw
 size_t n_places(void);
 const Place *place(size_t i);
 const Place *find_place(const char *name, int position);
 const Place *need_place(const char *name, int position);  // says so, if there is none
 const Place *place_of(const double *value);
-const Place *operand_of(const Place *place);              // the first vector that it was made from
+const Place *operand_of(const Place *place);  // the first vector that it was made from
 bool on_tape(const double *value);
 size_t value_number(const double *value);
-size_t n_numbers(void);                // all value numbers are below
-double data_of(const double *value);   // its data, as it was when the tape was recorded
+size_t n_numbers(void);               // all value numbers are below
+double data_of(const double *value);  // its data, as it was when the tape was recorded
 const Entry *maker(const double *value);
 int line_that_made(const Entry *entry);
-const char *value_name(const double *value);              // of the last few that were asked for
+const char *value_name(const double *value);  // of the last few that were asked for
 const char *place_name(const Place *place);
 bool has_name(const double *value);
 double *find_value(const char *name, int i, int j);
@@ -132,7 +133,7 @@ double *find_parameter(const char *name, int row, int column);
 const Matrix *find_matrix(const char *name);
 const char *source_line(int line);
 int statement_start(int line);
-void print_statement(int line, const char *indent);       // the code, without its comment
+void print_statement(int line, const char *indent);  // the code, without its comment
 void print_comment(int line, const char *indent);
 const char *comment_on(int line);
 const char *token_text(size_t token);
@@ -151,6 +152,6 @@ void walk_position(size_t position);
 void walk_note(const char *function, int line, const size_t loops[3], bool done);
 void walk_backward(void);
 void walk_adam(void);
-void draw_if_asked(void);              // graph.c: MICROGPT_GRAPH=FILE
+void draw_if_asked(void);  // graph.c: MICROGPT_GRAPH=FILE
 
 #endif

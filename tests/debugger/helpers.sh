@@ -61,13 +61,38 @@ ask()
     gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
 }
 
+# ask_lldb ARGUMENTS <COMMANDS: an lldb session into $T/session. lldb_part COMMAND: what this command printed there.
+ask_lldb()
+{
+    cat >"$T/commands"
+    # shellcheck disable=SC2086
+    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
+        </dev/null | tr -d '\r' >"$T/session"
+}
+lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
+
+# copied NAME SCRIPT: a copy of the program in $T/NAME, with microgpt.c changed by sed. changed NAME SCRIPT builds it, too.
+copied()
+{
+    mkdir -p "$T/$1"
+    cp -r microgpt.c autograd.c autograd.h Makefile .gdbinit .lldbinit support "$T/$1"
+    ln -s "$ROOT/data" "$T/$1/data"
+    sed "$2" microgpt.c >"$T/$1/microgpt.c"
+    check "$1: a line of microgpt.c is changed" sh -c "! cmp -s microgpt.c '$T/$1/microgpt.c'"
+}
+changed()
+{
+    copied "$1" "$2"
+    (cd "$T/$1" && make -s CC="$CC" microgpt-debug) || not_ok "$1" "a program" "an error"
+}
+
 # figures N_LAYER N_EMBD N_HEAD: what the fast engine says, into $T/figures.
 figures()
 {
     if [ ! -x "$T/figures_of_the_engine" ]; then
         # shellcheck disable=SC2086
-        $CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c -lm ||
-            { not_ok "figures.c compiles" "a program" "an error"; finish; }
+        $CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c \
+            support/*.c -lm || { not_ok "figures.c compiles" "a program" "an error"; finish; }
     fi
     "$T/figures_of_the_engine" data/names.txt "$@" >"$T/figures"
 }

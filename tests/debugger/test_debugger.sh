@@ -1,6 +1,6 @@
 #!/bin/sh
-# The build to step through, and what a learner can ask of it: twelve questions to gdb, the same commands in lldb, and
-# the editor's files. The numbers are compared with those of the fast engine (figures.c).
+# The build to step through, and what a learner can ask of it, in gdb and in lldb; the questions of the guide; and the
+# editor's files. The numbers are compared with those of the fast engine (figures.c).
 # this file only with ALL=1
 # needs microgpt-debug
 . tests/debugger/helpers.sh
@@ -9,21 +9,61 @@
 
 for compiler in gcc clang; do
     if command -v $compiler >/dev/null 2>&1; then
-        log=$($compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
-              microgpt.c autograd.c -lm 2>&1) && ok "the debug build has no warnings with $compiler" ||
+        # shellcheck disable=SC2086
+        log=$(make -s DEBUG="$T/$compiler" CC=$compiler WARN="$WARN -Werror" "$T/$compiler/names.h" 2>&1
+            $compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -I. -include "$T/$compiler/names.h" \
+                -c -o "$T/microgpt-$compiler.o" microgpt.c 2>&1 &&
+            $compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
+                "$T/microgpt-$compiler.o" autograd.c support/*.c support/debugger/*.c -lm 2>&1) &&
+            ok "the debug build has no warnings with $compiler" ||
             not_ok "the debug build has no warnings with $compiler" "none" "$log"
     else
         skip "the debug build has no warnings with $compiler" "no $compiler"
     fi
 done
-
-for arguments in '' '--recipe lesson --steps 40 --samples 4' '--n-layer 2 --n-embd 12 --n-head 3 --steps 20'; do
+for arguments in '' '--recipe lesson --steps 40 --samples 4' '--n-layer 2 --n-embd 12 --n-head 3 --steps 20' \
+    '--batch 3 --steps 5'; do
+    # shellcheck disable=SC2086
     ./microgpt $arguments >"$T/fast" 2>&1
+    # shellcheck disable=SC2086
     ./microgpt-debug $arguments >"$T/slow" 2>&1
     what="the debug build prints what the fast one prints: ${arguments:-the whole run}"
     if [ -s "$T/fast" ] && cmp -s "$T/fast" "$T/slow"; then ok "$what"; else
         not_ok "$what" "the same bytes" "$(cmp "$T/fast" "$T/slow" 2>&1)"; fi
 done
+
+# However the tape is spelled, names.h knows a call from a definition. A function and an operation that are new have
+# their names at once, and no file of the debugger changes for them.
+copied spelled 's/softmax(tape, attn_logits, seen)/softmax(\&model->tape, attn_logits, seen)/
+    s/x = linear(tape, x, layer->mlp_fc1)/x = linear((tape), x, layer->mlp_fc1)/
+    s/x = ag_relu(tape, x, n_hidden);/x = twice(tape, ag_cube(tape, x, n_hidden), n_hidden);/
+    s|^// The model itself.*|static double *twice(Tape *tape, double *a, size_t n)\
+{\
+    double *half = ag_mul_const(tape, a, 1, n);\
+    return ag_add(tape, half, a, n);\
+}\
+&|'
+sed -i.bak 's/OP_COPY,/OP_COPY, OP_CUBE,/; s/^double \*ag_relu(.*/&\
+double *ag_cube(Tape *t, double *a, size_t n);/' "$T/spelled/autograd.h"
+sed -i.bak 's|^// max(a, 0).*|double *ag_cube(Tape *t, double *a, size_t n)\
+{\
+    return atoms(t, OP_CUBE, NULL, n, a, NULL, 0);\
+}\
+static void cube_forward(Entry *e)\
+{\
+    for (size_t i = 0; i < e->n; i++)\
+        e->out[i] = e->a[i] * e->a[i] * e->a[i];\
+}\
+static void cube_backward(const Tape *t, const Entry *e)\
+{\
+    double *g = grad(t, e->out), *ga = grad(t, e->a);\
+    for (size_t i = 0; i < e->n; i++)\
+        ga[i] += 3 * e->a[i] * e->a[i] * g[i];\
+}\
+&|; s/^    \[OP_COPY\].*/&\
+    [OP_CUBE] = {"cube", cube_forward, cube_backward},/' "$T/spelled/autograd.c"
+(cd "$T/spelled" && make -s CC="$CC" microgpt-debug 2>&1) >"$T/log"
+same "a new operation and a new function compile" "" "$(grep error "$T/log")"
 
 # --- The editor's files.
 
@@ -48,19 +88,67 @@ done
 same "launch.json starts the debug build" 2 \
      "$(grep -c '"program": "${workspaceFolder}/microgpt-debug"' .vscode/launch.json)"
 
-# --- gdb.
+# --- The questions of the guide, in both debuggers: at most three commands each. answers DEBUGGER COMMANDS <TESTS: each
+# test is QUESTION|WHAT IT MUST SAY, as text.
 
 figures 1 16 4
-[ "$have_gdb" ] || skip "twelve questions to gdb" "no gdb that can run a program"
+sed -n '/^| question | commands/,/^$/p' support/debugger/README.md | sed '1,2d' | grep '^|' >"$T/questions"
+check "the guide has the questions" [ "$(wc -l <"$T/questions")" -ge 20 ]
+same "each takes at most three commands" "" "$(awk -F'|' '{ n = gsub(/`[^`]*`/, "&", $3); if (n < 1 || n > 3) print }' "$T/questions")"
+six() { figure "$1" | rows "$2" | awk '{ printf "%.6g", $1 }'; }
+answers=$(cat <<END
+tokens of the document|     3     11  l          8  i
+rmsnorm do to x|0 $(six rmsnorm:0:2 1)
+head 2 read|q_h   3 l  $(six attn_wq:0:3 9)
+cache hold|position 2 (y)
+weights of head 2|$(six attn_weights:2:0:3 1)
+attn_logits.1. that number|times the factor  0.5 $(six attn_logits:2:0:3 2)
+output land|head_out[0] -> x_attn[8]
+wo do to it|0 $(six around_attn_wo:0:3 1)
+residual added|x = ag_add(tape, x, x_residual, n_embd);
+say comes next|1.  m  $(six logits:0:3 13) $(six top_prob:3 1)
+logit come from|$(six logits:0:3 6)
+row of wte|[ 0] $(six wte_grad:0:24 1) $(six wte_grad:0:24 2)
+uses made it|emb[0]@2  1 $(six wte_grad:0:24 1)
+parameter's gradient|gradient $(six grad 1)
+Adam move it|value after $(six param_after 1)
+first two steps|step 0 1
+sampled, and why|<- drawn
+first add to a gradient|ga[i] += e->c * g[i];
+head 1 is silent|the loss $(six loss 1)
+local derivative|They agree.
+END
+)
+for debugger in gdb lldb; do
+    case $debugger in
+    gdb) have=$have_gdb ;;
+    *) have=$have_lldb ;;
+    esac
+    [ "$have" ] || { skip "the questions in $debugger" "no $debugger that can run a program"; continue; }
+    while IFS='|' read -r _ question commands _; do
+        { echo begin; echo "$commands" | grep -o '`[^`]*`' | tr -d '`'; } >"$T/asked"
+        if [ $debugger = lldb ]; then ask_lldb --quiet <"$T/asked"; else ask --quiet <"$T/asked"; fi
+        answer=$(echo "$answers" | while IFS='|' read -r key text; do
+            ! echo "$question" | grep -q -e "$key" || echo "$text"
+        done)
+        if [ "$answer" ] && tr -s ' ' <"$T/session" | grep -qF -e "$(echo "$answer" | tr -s ' ')"; then
+            ok "$debugger:$question"
+        else
+            not_ok "$debugger:$question" "'$answer'" "$(tail -n 12 "$T/session")"
+        fi
+    done <"$T/questions"
+done
+
+# --- gdb.
 
 if [ "$have_gdb" ]; then
-    ask '' <<'EOF'
+    ask '--steps 2' <<'END'
 begin
-echo @doc\n
-doc
 break gpt if pos_id == 4
 continue
 digits 17
+echo @empty\n
+here
 echo @rmsnorm\n
 around rmsnorm 2
 echo @head\n
@@ -73,131 +161,69 @@ echo @attn\n
 attn 0 3
 echo @lands\n
 lands 1
-echo @wo\n
-around wo
 echo @top\n
 top5
 echo @logit\n
 explain logits 5
+echo @word\n
+explain logits[5]@3
 echo @row\n
 row q
+echo @inner\n
+vec head1.attn_weights.exps 3
+vec emb_norm.scale 3
 echo @marked\n
 doc
 delete
-break adam
+at gpt head_out pos_id==4&&h==1
 continue
-echo @param\n
-param layer0.attn_wo 3 5
-echo @users\n
-users layer0.attn_wo 3 5
-echo @moves\n
-moves layer0.attn_wo 3 5
-finish
-echo @moved\n
-param layer0.attn_wo 3 5
-EOF
-    has "gdb starts where the loss of the first document begins" 'document_loss (model=' "$T/session"
-    has "and shows the list of commands" '  doc                    the document' "$T/session"
-
-    same "1. the tokens of the document" "$(figure token)" "$(part doc | columns 2)"
-    near "2. x before and after rmsnorm at position 2" "$(figure rmsnorm:0:2)" "$(part rmsnorm | columns '2 3')"
-    near "3. head 2's slice of q" "$(figure attn_wq:0:3 | rows 9,12)" \
-         "$(part head | awk '$1 == "q_h" { print $4, $5, $6, $7 }')"
-    same "4. how many positions are cached" "layer 0: 4 positions in the cache" "$(part cache | head -n 1)"
-    near "4. key 1" "$(figure attn_wk:0:1)" "$(part key | columns 2)"
-    near "5. head 0's weights at position 3" "$(figure attn_weights:0:0:3)" "$(part attn | columns 4)"
-    near "5. and its logits" "$(figure attn_logits:0:0:3)" "$(part attn | columns 3)"
-    same "5. and their characters" "BOS m y l" "$(echo $(part attn | columns 2))"
-    same "6. where head 1's output lands" "x_attn[4] x_attn[5] x_attn[6] x_attn[7]" \
-         "$(echo $(part lands | awk '$1 == "head" { print $5 }'))"
-    near "6. head 1's output" "$(figure head_out:1:0:3)" "$(part lands | awk '$1 == "head" { print $6 }')"
-    near "7. x before and after wo" "$(figure around_attn_wo:0:3)" "$(part wo | columns '2 3')"
-    # the shipped names have the letters a to z: token 0 is a
-    same "8. the five likeliest next characters" \
-         "$(figure top_token:3 | awk '{ print substr("abcdefghijklmnopqrstuvwxyz", $1 + 1, 1) }')" \
-         "$(part top | awk '$1 ~ /^[1-5]\.$/ { print $2 }')"
-    near "8. and their probabilities" "$(figure top_prob:3)" "$(part top | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
-    near "9. the gradient of layer0.attn_wo[3][5], as the engine has it" "$(figure grad)" \
-         "$(part param | awk '$1 == "gradient" { print $2 }')"
-    near "9. and as the Python program has it" -0.0036072376622873804 \
-         "$(part param | awk '$1 == "gradient" { print $2 }')"
-    use='layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]*\), a part of x_wo\[3\]'
-    same "10. the operations that used it" "0 1 2 3 4 5 6" "$(echo $(part users | sed -n "s/.*: $use.*/\1/p"))"
-    near "10. their local derivatives are x_attn[5] at each position" \
-         "$(for p in 0 1 2 3 4 5 6; do figure head_out:1:0:$p | rows 2; done)" \
-         "$(part users | sed -n 's/^ *local derivative \([^ ]*\) .*/\1/p')"
-    near "10. and what each adds is the gradient in the end" "$(figure grad)" \
-         "$(part users | sed -n 's/^ *local derivative.* is \(.*\)/\1/p' | awk '{ s += $1 } END { printf "%.17g", s }')"
-    near "11. this logit" "$(figure logits:0:3 | rows 6)" "$(part logit | awk '$1 == "data" { print $2 }')"
-    near "11. comes from a row of lm_head" "$(figure lm_head:0:5)" \
-         "$(part logit | awk '$2 == "*" && $4 == "=" { print $1 }')"
-    near "11. and the vector that left the layer" "$(figure x_out:0:3)" \
-         "$(part logit | awk '$2 == "*" && $4 == "=" { print $3 }')"
-    near "11. as the sum of their products" "$(figure logits:0:3 | rows 6)" \
-         "$(part logit | awk '$2 == "*" && $4 == "=" { s += $5 } END { printf "%.17g", s }')"
-    near "row: a vector in few lines" "$(figure attn_wq:0:3)" "$(part row | sed -n 's/^ *\[ *[0-9]*\]//p')"
-    part marked >"$T/marked"
-    same "doc marks the position that gpt() is called for" 4 "$(awk '/<-/ { print $1 }' "$T/marked")"
-    part logit >"$T/logit"
-    has "what is of an earlier position says so" "(Position 4 has not come to logits yet. This is position 3.)" "$T/logit"
-    part attn >"$T/attn"
-    has "attn names its layer" "layer 0, head 0 at position 3 (l)" "$T/attn"
-    near "12. how Adam moves a parameter" "$(figure param_before) $(figure param_after)" \
-         "$(part moves | awk '$1 == "value" { print $3 }')"
-    near "12. and has moved it: value, m and v" "$(figure param_after) $(figure m) $(figure v)" \
-         "$(part moved | awk '$1 == "value" { print $2 } $1 == "Adam'"'"'s" { print $3 }')"
-
-    # Breakpoints by condition, locals, finish, up; and every other command.
-    ask '--steps 2' <<'EOF'
-begin
-break gpt if pos_id == 3
-continue
-echo @where\n
-print pos_id
-break ag_row_dots
-continue
-up
+echo @here\n
+here
+digits 6
 echo @locals\n
 info locals
 echo @all\n
 bt full
-digits 17
-echo @look\n
-look q_h 4
-down
-echo @finish\n
-finish
+tbreak sum_of_products
+continue
 next
-echo @next\n
-vec head0.attn_logits
-delete
-tbreak backward
+next
+echo @sum\n
+explain sum
+tbreak mul_backward if e->a==watched.model->layers[0].attn_wo->data+53
 continue
 up
-digits 4
-echo @stale\n
-vec q 2
-tape
-echo @lines\n
-print model->tape.n_lines
+echo @under\n
+users layer0.attn_wo 3 5
+explain x_wo 3 6
+param layer0.attn_wo 3 5
+row layer0.attn_wo 3
 tbreak adam
 continue
+echo @twice\n
+explain emb 0 2
+echo @gradient\n
 digits 17
-echo @gradients\n
-vec q 2
-echo @leaf\n
-explain layer0.attn_wo 3 5
-up
+row wte 24
+users layer0.attn_wo 3 5
 echo @pointer\n
-explain model->params
+explain &model->params[0]
 explain loss
-eval "explain v%d", model->tape.lines[17].out - model->tape.data
+eval "explain v%d", value_number(model->tape.entries[17].out)
 users &model->layers[0].attn_wo->data[53]
-users logits 5 0
 echo @names\n
 vec
+finish
+echo @moved\n
+param layer0.attn_wo 3 5
+users x_attn 5 3
+nudge logits 5 3
+silence 1 3
 echo @wrong\n
 vec nonsense
+vec q_h
+vec tok_emb
+vec wte 24
 vec q 99
 around nonsense
 head 4
@@ -207,103 +233,121 @@ param layer0.attn_wo 3 16
 param nonsense 0 0
 param logits 5 0
 explain logits 27
+explain logits
 look &model->n_embd
 layer 1
 digits 18
+depth 99
+draw
+at gpt nonsense
+row wte
 explain
 users
 around
 head
 attn
 lands
+silence
 look
+graph
 param layer0.attn_wo 3
 moves
 layer
 digits
-echo @help\n
-help doc
-help vec
-help around
-help head
-help cache
-help attn
-help lands
-help top5
-help param
-help moves
-help explain
-help users
-help look
-help tape
-help layer
-help digits
-help views
-help begin
-echo @sampling\n
-break random_choice
-continue
-continue
-digits 6
-top5
-attn 0
-head 1
-doc
-EOF
-    same "break gpt if pos_id == 3 holds" '$1 = 3' "$(part where | head -n 1)"
+depth
+row
+nudge
+at gpt
+END
+    printf 'begin\nbreak document_loss if pos_id == 3\n' >"$T/commands"
+    near "x before and after rmsnorm at position 2" "$(figure rmsnorm:0:2)" "$(part rmsnorm | columns '2 3')"
+    near "head 2's slice of q" "$(figure attn_wq:0:3 | rows 9,12)" \
+         "$(part head | awk '$1 == "q_h" { print $4, $5, $6, $7 }')"
+    same "how many positions are cached" "layer 0: 4 positions in the cache" "$(part cache | head -n 1)"
+    near "key 1" "$(figure attn_wk:0:1)" "$(part key | columns 2)"
+    near "head 0's weights at position 3" "$(figure attn_weights:0:0:3)" "$(part attn | columns 4)"
+    near "and its logits" "$(figure attn_logits:0:0:3)" "$(part attn | columns 3)"
+    same "and their characters" "BOS m y l" "$(echo $(part attn | columns 2))"
+    near "head 1's output" "$(figure head_out:1:0:3)" "$(part lands | awk '$1 == "head" { print $6 }')"
+    near "the likeliest: their probabilities" "$(figure top_prob:3)" "$(part top | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
+    near "the true token, its probability and its loss" "$(figure probs:0:3 | rows 9)
+        $(figure probs:0:3 | rows 9 | awk '{ printf "%.17g", -log($1) }')" "$(part top | awk '/true: loss/ { print $4, $7 }')"
+    near "a logit, from a row of lm_head" "$(figure lm_head:0:5)" "$(part logit | awk '$2 == "*" && NF == 6 { print $4 }')"
+    near "and the vector that left the layer" "$(figure x_out:0:3)" "$(part logit | awk '$2 == "*" && NF == 6 { print $5 }')"
+    near "as the sum of their products" "$(figure logits:0:3 | rows 6)" \
+         "$(part logit | awk '$2 == "*" && NF == 6 { s += $6 } END { printf "%.17g", s }')"
+    part word >"$T/word"
+    part logit | grep -v '^(' >"$T/logit"
+    same_file "logits[5]@3 is the same" "$T/logit" "$T/word"
+    near "row: a vector in few lines" "$(figure attn_wq:0:3)" "$(part row | sed -n 's/^ *\[ *[0-9]*\]//p')"
+    near "names inside softmax" "$(figure attn_logits:1:0:3 | awk '{ a[NR] = $1; m = NR == 1 || $1 > m ? $1 : m }
+        END { for (i = 1; i <= NR; i++) printf "%.17g\n", exp(a[i] - m) }')" "$(part inner | columns 2 | head -n 4)"
+    near "and inside rmsnorm" "$(figure emb:0:3 | awk '{ s += $1 * $1 } END { printf "%.17g", (s / NR + 1e-5) ^ -0.5 }')" \
+         "$(part inner | columns 2 | tail -n 1)"
+    same "doc marks the position that gpt() is called for" 4 "$(part marked | awk '/<-/ { print $1 }')"
+    part empty >"$T/empty"
+    has "here, where nothing is yet" "No vector is there yet" "$T/empty"
+    near "here: a slice, by name" "$(figure attn_wq:0:4 | rows 5,7)" "$(part here | awk '$1 == "q_h" { print $2, $3, $4 }')"
+    near "here: the weights" "$(figure attn_weights:1:0:4 | rows 1,3)" \
+         "$(part here | awk '$1 == "attn_weights" { print $2, $3, $4 }')"
     part all >"$T/all"
     same "nothing is optimized out" 0 "$(grep -c 'optimized out' "$T/all")"
-    has "the stack goes from autograd to main" "in main (" "$T/all"
+    has "the stack leads to main" "in main (" "$T/all"
     part locals >"$T/locals"
     has "locals print" "n_embd = 16" "$T/locals"
-    near "look shows a slice with its data" "$(figure attn_wq:0:3 | rows 1,4)" \
-         "$(part look | awk '$2 ~ /^q/ { print $1 }')"
-    part look >"$T/look"
-    has "and its name" "q[3] at 3" "$T/look"
-    part finish >"$T/finish"
-    has "finish goes back to gpt" "in gpt (" "$T/finish"
-    near "and then the logits are there" "$(figure attn_logits:0:0:3)" "$(part next | columns 2)"
-    same "no gradient is shown before backward" "" "$(part stale | grep grad)"
-    same "tape counts every line" "$(part lines | awk 'NR == 1 { print $3 }')" \
-         "$(part stale | awk '$1 == "all" { print $2 }')"
-    same "and its counts add up" "$(part lines | awk 'NR == 1 { print $3 }')" \
-         "$(part stale | awk '$1 ~ /^(add|mul|pow|log|exp|relu|copy)$/ { s += $NF } END { print s }')"
-    same "after backward there is a gradient" 16 "$(part gradients | columns 3 | awk '$1 != 0' | wc -l | tr -d ' ')"
-    part leaf >"$T/leaf"
-    has "explain: a parameter has no maker" "no operation made it: it is a parameter" "$T/leaf"
+    part sum >"$T/sum"
+    has "explain sum in sum_of_products is its own sum" "attn_weights[0]@4 * v[4]@0" "$T/sum"
+    part under >"$T/under"
+    has "during backward, uses that are still to come are not added" "not added yet" "$T/under"
+    same "and the sum of the others is the gradient so far" "" "$(grep ANOTHER "$T/under")"
+    same "explain, param and row say that backward is under way" 4 "$(grep -c 'under way' "$T/under")"
+    same "an entry is listed once" 1 "$(part twice | grep -c 'emb_norm.sum_of_squares@2')"
+    near "the gradients of a row" "$(figure wte_grad:0:24)" \
+         "$(part gradient | awk '/gradient/ { on = 1; next } /^layer0/ { on = 0 } on' | sed -n 's/^ *\[ *[0-9]*\]//p')"
+    near "what each use adds is the gradient in the end" "$(figure grad)" \
+         "$(part gradient | awk '$2 == "mul," { s += $NF } END { printf "%.17g", s }')"
     part pointer >"$T/pointer"
     has "explain takes an expression of C" "wte[0][0]" "$T/pointer"
     has "explain loss" "(mul const)" "$T/pointer"
-    has "explain v123: a value without a name" "made by line 17 of the tape" "$T/pointer"
-    has "users takes an expression of C" "used by 7 lines of the tape" "$T/pointer"
-    has "users of a logit: softmax" "logits[5] at 0 +" "$T/pointer"
+    has "explain v123: a value without a name" "made by  entry 17 " "$T/pointer"
+    has "users takes an expression of C" "used by  7 entries of the tape" "$T/pointer"
     part names >"$T/names"
     has "vec lists the names" "  head0.attn_weights  [7] at 6 " "$T/names"
+    part moved >"$T/moved"
+    near "after adam(), the gradient is still known" "$(figure grad)" "$(awk '$1 == "gradient" { print $2 }' "$T/moved")"
+    same "and sums are those of backward" "" "$(grep ANOTHER "$T/moved")"
+    has "nudge says where to ask" "ask where adam() begins" "$T/moved"
     part wrong >"$T/wrong"
-    for text in 'nonsense: there is none yet' 'q at position 99: there is none' 'nonsense: no line of gpt() with this text' \
-        'There are 4 heads' 'attn_logits at position 99' 'k at position 99' '16 rows and 16 columns' \
-        'logits is no parameter' 'logits has 27 elements' 'no value of the tape' \
-        'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' 'explain VALUE: the' 'users VALUE: the' \
-        'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' 'look EXPR [N]:' 'param NAME ROW COL:' \
-        'moves NAME ROW COL:' 'layer L:' 'digits N:'; do
+    for text in 'nonsense: no line of microgpt.c makes a vector' 'q_h points into another vector' \
+        'tok_emb points into another vector' 'wte is a matrix: `row wte I`' 'q at position 99: not there yet' \
+        'nonsense: no line of gpt() with this text' 'There are 4 heads' 'attn_logits at position 99' 'k at position 99' \
+        '16 rows and 16 columns' 'logits is no parameter' 'logits has 27 elements, counted' 'which one?' \
+        'no value of the tape' 'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' \
+        '1 to 20 operations deep' 'nothing to draw from here' 'gpt() has no line with this text' 'wte has 27 rows' \
+        'explain VALUE: the' 'users VALUE: the' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
+        'silence H [POS]:' 'look EXPR [N]:' 'graph VALUE:' 'param NAME ROW COL:' 'moves NAME ROW COL:' 'layer L:' \
+        'digits N:' 'depth N:' 'row NAME [POS]:' 'nudge VALUE:' 'at FUNCTION TEXT'; do
         has "a wrong question is answered in words: $text" "$text" "$T/wrong"
     done
-    part help >"$T/help"
-    same "every command has help" 0 "$(grep -c 'User-defined\|Undefined' "$T/help")"
-    for name in doc vec row around head cache attn lands top5 param moves watchgrad explain users nudge look tape layer \
-        views; do
-        if grep -q "^define $name\$" .gdbinit && grep -q "^command regex .* -- $name\$" .lldbinit &&
-            grep -q "^  $name " "$T/session"; then
-            ok "$name is in .gdbinit, in .lldbinit and in the list"
+    printf 'begin\nviews\n' | ask ''
+    for name in $(sed -n 's/^| `\([a-z0-9]*\).*/\1/p' support/debugger/README.md | sort -u); do
+        case $name in softmax | linear | rmsnorm | ag | backward | adam) continue ;; esac
+        if grep -q "^define $name\$" .gdbinit && grep -q "^document $name\$" .gdbinit &&
+            grep -q "^command regex .* -- $name\$" .lldbinit && grep -q "^  .*$name\|; depth N" "$T/session"; then
+            ok "$name is in .gdbinit with its help, in .lldbinit and in the list"
         else
-            not_ok "$name is in .gdbinit, in .lldbinit and in the list" "all three" "fewer"
+            not_ok "$name is in .gdbinit with its help, in .lldbinit and in the list" "all" "fewer"
         fi
     done
-    part sampling >"$T/sampling"
-    has "the views work while sampling: top5" "after position 1" "$T/sampling"
-    has "the views work while sampling: attn" "head 0 at position 1" "$T/sampling"
-    has "the views work while sampling: head" "k_h   0 BOS" "$T/sampling"
-    has "the views work while sampling: doc" "The sample so far" "$T/sampling"
+    printf 'begin\nbreak document_loss if pos_id == 3\n' | ask ''
+    has "a condition on what is not there is refused" 'No symbol "pos_id" in current context' "$T/session"
+
+    # What a new operation and a new function made has its name; its derivative is right.
+    printf '%s\n' begin 'tbreak adam' continue 'explain act 0 3' 'explain act.half 0 3' 'nudge fc1 0 3' >"$T/commands"
+    (cd "$T/spelled" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    has "what a new function made has its name" "act.half[0]@3 + v" "$T/session"
+    has "what it made for itself, too" "act.half[0]@3" "$T/session"
+    has "an operation that is new to the views is right" "They agree." "$T/session"
 
     # A gradient as it grows: the uses of a parameter, from the last to the first, and then Adam.
     printf '%s\n' begin 'digits 17' 'watchgrad layer0.attn_wo 3 5' continue continue continue continue continue continue \
@@ -312,17 +356,17 @@ EOF
          "$(sed -n 's/.* and is now \(.*\)\.$/\1/p' "$T/session" | sed -n 7p)"
     near "watchgrad: and so does the sum of what was added" "$(figure grad)" \
          "$(sed -n 's/^  adds \([^,]*\),.*/\1/p' "$T/session" | awk '{ s += $1 } END { printf "%.17g", s }')"
-    same "watchgrad: each use with its line of the tape" "6 5 4 3 2 1 0" "$(echo $(sed -n \
-        's/^  line [0-9]*: layer0.attn_wo\[3\]\[5\] \* x_attn\[5\] at \([0-9]\), a part of x_wo\[3\].*/\1/p' "$T/session"))"
-    same "watchgrad: and with its line of the source" 7 "$(grep -c 'gb\[i\] += l->a\[i\] \* g\[i\]' "$T/session")"
+    same "watchgrad: each use with its entry" "6 5 4 3 2 1 0" "$(echo $(sed -n \
+        's/^  entry [0-9]*: layer0.attn_wo\[3\]\[5\] \* x_attn\[5\]@\([0-9]\), a part of x_wo\[3\].*/\1/p' "$T/session"))"
+    same "watchgrad: and with the statement" 7 "$(grep -c 'x = linear(tape, x_attn, layer->attn_wo);' "$T/session")"
     has "watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
     has "watchgrad: what is no parameter" "nonsense is no parameter. The matrices are wte wpe lm_head" "$T/session"
 
     # No progress bar in the debugger's terminal.
     if command -v script >/dev/null 2>&1 && script -qec true "$T/typed" </dev/null >/dev/null 2>&1; then
-        printf '%s\n' 'tbreak train_step if step == 100' continue kill quit |
+        printf '%s\n' 'tbreak after_step if step == 100' continue kill quit |
             TERM=xterm script -qec 'make -s debug' "$T/typed" >/dev/null 2>&1
-        has "make debug comes to step 100" "=100)" "$T/typed"
+        has "make debug comes to step 100" "=100," "$T/typed"
         same "and draws no progress" 0 "$(grep -c '%\|█\|steps/s' "$T/typed")"
     else
         skip "no progress bar in the debugger" "no script(1)"
@@ -330,7 +374,7 @@ EOF
 
     # More layers, other sizes, and the lesson's activation.
     figures 2 12 3
-    ask '--n-layer 2 --n-embd 12 --n-head 3' <<'EOF'
+    ask '--n-layer 2 --n-embd 12 --n-head 3' <<'END'
 begin
 tbreak adam
 continue
@@ -350,7 +394,7 @@ echo @lands\n
 lands 1 2
 echo @top\n
 top5 2
-EOF
+END
     near "layer 1, head 1 2" "$(figure attn_wq:1:2 | rows 5,8)" \
          "$(part head | awk '$1 == "q_h" { print $4, $5, $6, $7 }')"
     near "layer 1, lands 1 2" "$(figure head_out:1:1:2)" "$(part lands | awk '$1 == "head" { print $6 }')"
@@ -359,128 +403,98 @@ EOF
     near "layer 1, attn 2 3" "$(figure attn_weights:2:1:3)" "$(part attn | columns 4)"
     near "layer 1, around wo 2" "$(figure around_attn_wo:1:2)" "$(part wo | columns '2 4')"
     part name >"$T/name"
-    has "names have their layer" "layer1.attn_wo[0][0] * layer1.x_attn[0] at 2" "$T/name"
+    has "names have their layer" "layer1.attn_wo[0][0] * layer1.x_attn[0]@2" "$T/name"
 
-    ask '--recipe lesson --steps 2' <<'EOF'
-begin
-tbreak document_loss
-continue
-tbreak adam
-continue
-echo @act\n
-explain act 0 1
-vec loss
-EOF
-    part act >"$T/act"
-    has "the lesson's activation is a square" "^ 2 (pow)" "$T/act"
-    has "and the way leads on to the loss" "loss" "$T/act"
+    printf '%s\n' begin 'tbreak document_loss' continue 'tbreak adam' continue 'explain act2 0 1' 'explain act 0 1' |
+        ask '--recipe lesson --steps 2'
+    has "the lesson's recipe: relu and its square have two names" "act[0]@1 ^ 2" "$T/session"
+    has "act is the relu" "relu fc1[0]@1" "$T/session"
 
     # What people type.
-    printf '%s\n' doc 'break gpt if pos_id == 3' continue 'attn 0 2' finish top5 'explain logits 5' \
-        'call show_attention(0, 3)' quit | make -s debug >"$T/session" 2>&1
+    printf '%s\n' doc 'call show_attention(0, 3)' quit | make -s debug ARGS='--recipe lesson' DEBUGGER=gdb >"$T/session" 2>&1
     has "make debug stops in document_loss" "document_loss (model=" "$T/session"
-    has "make debug lists the commands" "views                  this list" "$T/session"
-    has "make debug takes commands" "The document: myliah" "$T/session"
-    has "make debug: the next stop" "pos_id=3" "$T/session"
-    has "make debug: attn 0 2" "head 0 at position 2 (y) looks at" "$T/session"
-    has "make debug: top5 after finish" "after position 3 (l), the likeliest next" "$T/session"
-    has "make debug: explain logits 5" "lm_head[5][0] * x_out[0] at 3" "$T/session"
-    has "make debug: a function can be called" "head 0 at position 3 (l) looks at" "$T/session"
-    printf 'doc\nquit\n' | make -s debug ARGS='--recipe lesson' >"$T/session" 2>&1
     has "make debug ARGS=..." "The document: myliah" "$T/session"
 
-    # The editor stops at the same place as make debug.
-    sed -n 's/.*{ "text": "\(.*\)" }.*/\1/p' .vscode/launch.json |
-        sed "s|\${workspaceFolder}|$(pwd)|" >"$T/editor"
-    gdb -nx -q -batch -x "$T/editor" -ex run -ex doc ./microgpt-debug >"$T/session" 2>&1 </dev/null
-    has "launch.json, gdb: stops in document_loss" "document_loss (model=" "$T/session"
-    has "launch.json, gdb: knows the commands" "The document: myliah" "$T/session"
+    # The editor, as the C/C++ extension does it: the set-up commands before the program is loaded.
+    {
+        sed -n 's/.*{ "text": "\(.*\)" }.*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$ROOT|" |
+            sed 's/.*/-interpreter-exec console "&"/'
+        printf '%s\n' "-environment-cd $ROOT" "-file-exec-and-symbols $ROOT/microgpt-debug" -exec-run
+        sleep 3
+        printf '%s\n' '-interpreter-exec console "doc"' -gdb-exit
+    } | (cd / && gdb -nx -q --interpreter=mi) >"$T/session" 2>&1
+    has "F5 with gdb: stops in document_loss" 'func="document_loss"' "$T/session"
+    has "F5 with gdb: -exec doc answers" "The document: myliah" "$T/session"
 
     # Other editors: a gdb of their own, which is told to read the commands.
     printf 'source .gdbinit\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
     has "source .gdbinit, then begin" "The document: myliah" "$T/session"
+    printf 'break document_loss\nrun\nsource .gdbinit\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "a breakpoint, then source .gdbinit" "The document: myliah" "$T/session"
     printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x .gdbinit -ex begin ./microgpt-debug >"$T/session" 2>&1
     has "gdb -i=mi, as Emacs starts it" "The document: myliah" "$T/session"
-
+else
+    skip "gdb" "no gdb that can run a program"
 fi
 
-# --- lldb.
+# --- lldb: what the questions do not ask.
 
 if [ ! "$have_lldb" ]; then
     skip "the commands in lldb" "no lldb that can run a program"
-else
-    figures 1 16 4
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' \
-        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o views -o doc \
-        -o 'breakpoint set -n gpt -c "pos_id == 4"' -o continue -o 'digits 17' -o 'around rmsnorm 2' \
-        -o 'head 2' -o cache -o 'cache 1' -o 'attn 0 3' -o 'lands 1' -o 'around wo' -o top5 -o 'top5 2' \
-        -o 'explain logits 5' -o 'look model->keys[0] 2' -o vec -o 'vec q' -o 'vec q 1' -o 'row q' -o tape -o 'layer 0' \
-        -o 'breakpoint delete -f' -o 'breakpoint set -n adam' -o continue -o 'param layer0.attn_wo 3 5' \
-        -o 'users layer0.attn_wo 3 5' -o 'explain loss' -o 'explain &model->params[0]' -o 'users &model->params[0]' \
-        -o 'moves layer0.attn_wo 3 5' -o 'nudge fc1 0 3' -o finish -- ./microgpt-debug 2>&1 </dev/null |
-        tr -d '\r' >"$T/session"
-    # what a command printed: from its echo to the next
-    lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
-    has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
-    same "lldb: doc" "$(figure token)" "$(lldb_part doc | columns 2)"
-    near "lldb: around rmsnorm 2" "$(figure rmsnorm:0:2)" "$(lldb_part 'around rmsnorm 2' | columns '2 3')"
-    near "lldb: head 2" "$(figure attn_wq:0:3 | rows 9,12)" \
-         "$(lldb_part 'head 2' | awk '$1 == "q_h" { print $4, $5, $6, $7 }')"
-    near "lldb: cache 1" "$(figure attn_wk:0:1)" "$(lldb_part 'cache 1' | columns 2)"
-    near "lldb: attn 0 3" "$(figure attn_weights:0:0:3)" "$(lldb_part 'attn 0 3' | columns 4)"
-    near "lldb: lands 1" "$(figure head_out:1:0:3)" "$(lldb_part 'lands 1' | awk '$1 == "head" { print $6 }')"
-    near "lldb: around wo" "$(figure around_attn_wo:0:3)" "$(lldb_part 'around wo' | columns '2 3')"
-    near "lldb: top5 2" "$(figure top_prob:2)" "$(lldb_part 'top5 2' | awk '$1 ~ /^[1-5]\.$/ { print $4 }')"
-    near "lldb: explain logits 5" "$(figure logits:0:3 | rows 6)" \
-         "$(lldb_part 'explain logits 5' | awk '$1 == "data" { print $2 }')"
-    near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" \
-         "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
-    near "lldb: vec q" "$(figure attn_wq:0:3)" "$(lldb_part 'vec q' | columns 2)"
-    near "lldb: vec q 1" "$(figure attn_wq:0:1)" "$(lldb_part 'vec q 1' | columns 2)"
-    near "lldb: row q" "$(figure attn_wq:0:3)" "$(lldb_part 'row q' | sed -n 's/^ *\[ *[0-9]*\]//p')"
-    has "lldb: nudge" "They agree." "$T/session"
-    near "lldb: param" "$(figure grad)" "$(lldb_part 'param layer0.attn_wo 3 5' | awk '$1 == "gradient" { print $2 }')"
-    near "lldb: moves" "$(figure param_before) $(figure param_after)" \
-         "$(lldb_part 'moves layer0.attn_wo 3 5' | awk '$1 == "value" { print $3 }')"
-    has "lldb: users" "used by 7 lines of the tape" "$T/session"
-    has "lldb: an expression of C" "wte[0][0]" "$T/session"
-    has "lldb: explain loss" "(mul const)" "$T/session"
-    has "lldb: cache" "layer 0: 4 positions in the cache" "$T/session"
-    has "lldb: tape" "lines, from 4 positions" "$T/session"
-    has "lldb: views" "  doc                    the document" "$T/session"
-    has "lldb: finish goes back to train_step" "train_step(model=" "$T/session"
-
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' \
-        -o 'breakpoint set -o true -n document_loss -c !model->tape.counting' -o run -o 'digits 17' \
-        -o 'watchgrad layer0.attn_wo 3 5' -o continue -o continue -o continue -o continue -o continue -o continue \
-        -o continue -o continue -- ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
-    near "lldb: watchgrad: the sums so far end in the gradient" "$(figure grad)" \
-         "$(sed -n 's/.* and is now \(.*\)\.$/\1/p' "$T/session" | sed -n 7p)"
-    has "lldb: watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
-    lldb --no-lldbinit -b -o 'breakpoint set -o true -n train_step' -o run -o 'print nonsense' ./microgpt-debug 2>&1 \
-        </dev/null | awk '/^\(lldb\) print nonsense/ { on = 1 } on' >"$T/session"
-    same "lldb: a mistyped name costs few lines" few "$(awk 'END { print NR < 8 ? "few" : NR }' "$T/session")"
-
-    # Stepping goes past what takes notes, into the operation.
-    line=$(grep -n 'emb_norm' microgpt.c | head -n 1 | cut -d : -f 1)
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -o 'breakpoint set -o true -n train_step' -o run \
-        -o "breakpoint set -o true -f microgpt.c -l $line" -o continue -o 'thread step-in' -o 'thread step-in' \
-        ./microgpt-debug 2>&1 </dev/null | tr -d '\r' >"$T/session"
-    same "lldb: step goes into rmsnorm, and past what is no lesson" "gpt rmsnorm rmsnorm" \
-         "$(echo $(sed -n 's/^ *frame #0: .*`\([a-z_]*\)(.*/\1/p' "$T/session" | tail -n 3))"
-
-    # As in the editor, and as make debug starts it.
-    init=$(sed -n 's/.*"initCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$(pwd)|")
-    before=$(sed -n 's/.*"preRunCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json)
-    lldb --no-lldbinit -b -o "$init" -o "$before" -o run -o doc ./microgpt-debug >"$T/session" 2>&1 </dev/null
-    has "launch.json, lldb: stops in document_loss" 'document_loss(model=' "$T/session"
-    has "launch.json, lldb: knows the commands" "The document: myliah" "$T/session"
-    mkdir "$T/bin"
-    for tool in sh make cc gcc "$CC" lldb env; do
-        path=$(command -v "${tool%% *}") && ln -sf "$path" "$T/bin/$(basename "$path")"
-    done
-    make -q microgpt-debug && printf 'doc\nquit\n' | PATH="$T/bin" make -s debug >"$T/session" 2>&1
-    has "make debug without gdb starts lldb" "The document: myliah" "$T/session"
-    has "make debug without gdb lists the commands" "views                  this list" "$T/session"
+    finish
 fi
+figures 1 16 4
+printf '%s\n' begin views 'break gpt if pos_id == 4' continue 'digits 17' cache 'cache 1' 'look model->keys[0] 2' vec \
+    'vec q' 'vec q 1' 'row q' tape 'layer 0' map 'at gpt ag_copy pos_id==4&&h==1' continue here 'break delete -f' \
+    'tbreak sum_of_products' continue 'explain sum' 'explain &a[0]' 'tbreak adam' continue 'explain loss' \
+    'explain &model->params[0]' 'users &model->params[0]' 'nudge fc1 0 3' 'depth 2' 'graph loss' picture rewind finish |
+    ask_lldb ''
+has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
+has "lldb says what to type" '`views` lists the commands' "$T/session"
+near "lldb: cache 1" "$(figure attn_wk:0:1)" "$(lldb_part 'cache 1' | columns 2)"
+near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" \
+     "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
+near "lldb: vec q" "$(figure attn_wq:0:3)" "$(lldb_part 'vec q' | columns 2)"
+near "lldb: vec q 1" "$(figure attn_wq:0:1)" "$(lldb_part 'vec q 1' | columns 2)"
+near "lldb: row q" "$(figure attn_wq:0:3)" "$(lldb_part 'row q' | sed -n 's/^ *\[ *[0-9]*\]//p')"
+near "lldb: here" "$(figure attn_weights:1:0:4 | rows 1,3)" \
+     "$(lldb_part here | awk '$1 == "head1.attn_weights" { print $2, $3, $4 }')"
+lldb_part 'explain sum' >"$T/sum"
+has "lldb: a variable that hides a name" '`&sum[0]` means that one' "$T/sum"
+has "lldb: at, and a pointer" "q[8]@4" "$T/session"
+has "lldb: nudge" "They agree." "$T/session"
+has "lldb: users" "of the tape" "$T/session"
+has "lldb: an expression of C" "wte[0][0]" "$T/session"
+has "lldb: explain loss" "(mul const)" "$T/session"
+has "lldb: graph" "sum = " "$T/session"
+has "lldb: tape" "entries, from 4 positions" "$T/session"
+has "lldb: map" "4 heads of 4" "$T/session"
+has "lldb: views" "  doc                    the document" "$T/session"
+has "lldb: rewind says that it cannot" "lldb cannot go back" "$T/session"
+has "lldb: finish goes back to train" "train(run=" "$T/session"
+same "lldb: no command failed" "" "$(grep 'error:' "$T/session")"
+
+printf '%s\n' begin 'digits 17' 'watchgrad layer0.attn_wo 3 5' continue continue continue continue continue continue \
+    continue continue | ask_lldb ''
+near "lldb: watchgrad: the sums so far end in the gradient" "$(figure grad)" \
+     "$(sed -n 's/.* and is now \(.*\)\.$/\1/p' "$T/session" | sed -n 7p)"
+has "lldb: watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
+
+# Stepping goes past what takes notes, into the operation.
+printf '%s\n' begin 'at gpt rmsnorm' continue 'thread step-in' 'thread step-in' | ask_lldb ''
+same "lldb: step goes into rmsnorm, and past what is no lesson" "gpt rmsnorm rmsnorm" \
+     "$(echo $(sed -n 's/^ *frame #0: .*`\([a-z_]*\)(.*/\1/p' "$T/session" | tail -n 3))"
+
+# make debug DEBUGGER=lldb, and F5 with CodeLLDB: its commands before the program is there, then the program.
+printf 'doc\nquit\n' | make -s debug DEBUGGER=lldb >"$T/session" 2>&1
+has "make debug DEBUGGER=lldb" "The document: myliah" "$T/session"
+{
+    sed -n 's/.*"initCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json | sed "s|\${workspaceFolder}|$ROOT|"
+    echo "target create $ROOT/microgpt-debug"
+    sed -n 's/.*"preRunCommands": \["\(.*\)"\].*/\1/p' .vscode/launch.json
+    printf '%s\n' "process launch" doc
+} >"$T/commands"
+lldb --no-lldbinit -b -s "$T/commands" >"$T/session" 2>&1 </dev/null
+has "F5 with lldb: stops in document_loss" 'document_loss(model=' "$T/session"
+has "F5 with lldb: doc answers" "The document: myliah" "$T/session"
 finish

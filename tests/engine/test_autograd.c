@@ -919,6 +919,10 @@ static void test_entries_grow(void)
     tape_free(&tape);
 }
 
+// With -fsanitize=address: that memory is refused is a part of the test.
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+
 // Where there is no memory, the program decides. What it kept is still there.
 static jmp_buf out_of_memory;
 

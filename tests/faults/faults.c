@@ -38,6 +38,7 @@ enum {
     CLOSE,
     FSYNC,
     RENAME,
+    LINK,
     FTRUNCATE,
     LSEEK,
     FCHMOD,
@@ -49,9 +50,10 @@ enum {
     N_CALLS
 };
 static const char *const names[N_CALLS] = {
-    "malloc", "calloc", "realloc", "open_memstream", "ferror",      "fclose",      "vsnprintf",
-    "open",   "read",   "write",   "close",          "fsync",       "rename",      "ftruncate",
-    "lseek",  "fchmod", "fchown",  "poll",           "sigprocmask", "open_folder", "fsync_folder"};
+    "malloc",    "calloc",      "realloc",     "open_memstream", "ferror", "fclose",
+    "vsnprintf", "open",        "read",        "write",          "close",  "fsync",
+    "rename",    "link",        "ftruncate",   "lseek",          "fchmod", "fchown",
+    "poll",      "sigprocmask", "open_folder", "fsync_folder"};
 static const struct {
     const char *name;
     int number;
@@ -75,6 +77,7 @@ ssize_t __real_write(int file, const void *bytes, size_t n);
 int __real_close(int file);
 int __real_fsync(int file);
 int __real_rename(const char *from, const char *to);
+int __real_link(const char *from, const char *to);
 int __real_ftruncate(int file, off_t n);
 off_t __real_lseek(int file, off_t n, int whence);
 int __real_fchmod(int file, mode_t mode);
@@ -235,6 +238,10 @@ int __wrap_fsync(int file)
 int __wrap_rename(const char *from, const char *to)
 {
     return fails(RENAME) ? -1 : __real_rename(from, to);
+}
+int __wrap_link(const char *from, const char *to)
+{
+    return fails(LINK) ? -1 : __real_link(from, to);
 }
 int __wrap_ftruncate(int file, off_t n)
 {

@@ -83,18 +83,19 @@ someone='setpriv --reuid=65534 --regid=65534 --clear-groups'
 if [ "$(id -u)" = 0 ] && $someone "$M" --version >"$D/out" 2>&1; then
     mkdir "$D/sticky" "$D/unlisted"
     chmod 1777 "$D/sticky"
-    echo old >"$D/sticky/m"
+    "$M" -q --steps 3 --save "$D/sticky/m" >"$D/out"
+    cp "$D/sticky/m" "$D/sticky.old"
     chmod 666 "$D/sticky/m"
     run $someone "$M" -q --steps 9 --save "$D/sticky/m"
     stays_whole "1. a sticky folder over another user's file"
-    same '1. the old file is untouched' old "$(cat "$D/sticky/m")"
+    same_file '1. the old file is untouched' "$D/sticky.old" "$D/sticky/m"
     chown 65534 "$D/unlisted"
     chmod 300 "$D/unlisted"
     run $someone "$M" -q --steps 9 --save "$D/unlisted/m"
     ends '1. a folder that cannot be listed' 0 ''
     mkdir "$D/bind"
     : >"$D/bind/m"
-    if mount --bind "$D/names" "$D/bind/m" 2>/dev/null; then
+    if mount --bind "$D/sticky.old" "$D/bind/m" 2>/dev/null; then
         run "$M" -q --steps 9 --save "$D/bind/m"
         umount "$D/bind/m"
         stays_whole '1. a file that is mounted'
@@ -120,7 +121,7 @@ same '1. and nothing is printed' '' "$(cat "$D/out")"
 # --- 2. Trouble with standard output or the log
 run sh -c "exec '$M' --steps 20000 --save '$D/full' >/dev/full"
 ends '2. standard output on a full disk' 1 \
-    "microgpt: standard output: No space left on device; interrupted after step * of 20000; saved in $D/full"
+    "microgpt: standard output: No space left on device; interrupted after step * of 20000; saved in $D/full;*"
 resumable '2. the model is saved' "$D/full"
 run "$M" -q --steps 300000 --save "$D/log-full" --log /dev/full
 ends '2. a log on a full disk' 1 "microgpt: /dev/full: No space left on device; interrupted after step *; saved in *"
@@ -153,7 +154,7 @@ sleep 1
 kill -TERM $pid
 in_time 6 $pid
 said=$(cat "$D/err")
-ends '3. a signal while a write waits' 130 "microgpt: interrupted after step * of 100000000; saved in $D/blocked"
+ends '3. a signal while a write waits' 130 "microgpt: interrupted after step * of 100000000; saved in $D/blocked;*"
 resumable '3. the model is saved' "$D/blocked"
 kill $sleeper 2>/dev/null
 wait $sleeper 2>/dev/null
@@ -161,7 +162,7 @@ wait $sleeper 2>/dev/null
 # --- 4. Ctrl-C, and the reader of the pipe goes first
 run "$LOSE" leave "$M" --steps 100000000 --save "$D/tee"
 ends '4. an interrupt that ends the reader, too' 130 \
-    "microgpt: interrupted after step * of 100000000; saved in $D/tee"
+    "microgpt: interrupted after step * of 100000000; saved in $D/tee;*"
 resumable '4. the model is saved' "$D/tee"
 
 # --- 5. A limit on the size of files
@@ -170,15 +171,15 @@ run "$LOSE" default sh -c "ulimit -f 8; exec '$M' -q --steps 9 --save '$D/limit/
 ends '5. a limit on the size of files' 1 "microgpt: $D/limit/m: not saved: File too large"
 same '5. nothing is left behind' '' "$(ls "$D/limit")"
 
-# --- 6, 7. SIGHUP; signals that were ignored stay ignored
-for signal in HUP INT TERM; do
+# --- 6, 7. Signals that ask to end; signals that were ignored stay ignored
+for signal in HUP INT TERM QUIT USR1 USR2 XCPU ALRM; do
     "$LOSE" default "$M" -q --steps 100000000 --save-every 100 --save "$D/$signal" >"$D/out" 2>"$D/err" &
     pid=$!
     until_saved "$D/$signal"
     kill -$signal $pid
     in_time 9 $pid
     said=$(cat "$D/err")
-    ends "6. SIG$signal" 130 "microgpt: interrupted after step * of 100000000; saved in $D/$signal"
+    ends "6. SIG$signal" 130 "microgpt: interrupted after step * of 100000000; saved in $D/$signal;*"
     resumable '6. the model is saved' "$D/$signal"
     rm "$D/$signal"
     "$LOSE" default sh -c "trap '' $signal; exec '$M' -q --steps 100000000 --save-every 100 --save '$D/$signal'" \
@@ -353,5 +354,150 @@ resumable '16. it is a model' "$D/$name"
 name=$(awk 'BEGIN { for (i = 0; i < 83; i++) printf "\342\202\254" }')
 run "$M" -q --steps 9 --save "$D/$name"
 ends '16. and one of 83 characters of 3 bytes' 0 ''
+
+# --- 17. A loss that is not finite
+run "$M" -q --lr 1e9 --steps 9 --samples 0 --save "$D/inf"
+ends '17. a loss that is not finite' 1 "microgpt: step 2: the loss is not finite *; saved in $D/inf, after step 1 of 9"
+run "$M" eval "$D/inf"
+same '17. the model of the step before is saved' 1 "$(step_of "$D/inf")"
+run "$M" -q --resume "$D/inf" --steps 9
+ends '17. it can be resumed, and that fails as before' 1 'microgpt: step 2: the loss is not finite *help'
+run "$M" -q --lr 1e9 --steps 9 --samples 0
+ends '17. without --save, not a word of it' 1 'microgpt: step 2: the loss is not finite *help'
+
+# --- 18. Standard error that is stuck
+sleep 9 <"$D/fifo" &
+sleeper=$!
+"$M" --steps 100000000 --save "$D/stuck" >"$D/fifo" 2>&1 &
+pid=$!
+sleep 1
+kill -TERM $pid
+in_time 6 $pid
+same '18. a signal while standard output and standard error are stuck' 130 "$status"
+resumable '18. the model is saved' "$D/stuck"
+kill $sleeper 2>/dev/null
+wait $sleeper 2>/dev/null
+
+# --- 19. A limit on the time of the processor, which sends its signal every second
+run "$LOSE" default sh -c "ulimit -St 1; exec '$M' -q --steps 100000000 --save '$D/time'"
+ends '19. a limit on time' 130 "microgpt: interrupted after step * of 100000000; saved in $D/time;*"
+resumable '19. the model is saved' "$D/time"
+
+# --- 20. Names that others foresee
+mkdir "$D/planted"
+run sh -c "i=0; while [ \$i -lt 100 ]; do : >'$D/planted/m.'\$\$-\$i.part; i=\$((i + 1)); done; exec '$M' -q --steps 9 --save '$D/planted/m'"
+ends '20. a hundred files that others left there' 0 ''
+resumable '20. the model is saved' "$D/planted/m"
+rm -r "$D/planted"
+
+# --- 21. No room for the model: it goes elsewhere
+mkdir "$D/disk" "$D/here" "$D/tmp"
+cd "$D/here" || exit 1
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k tmpfs "$D/disk" 2>/dev/null; then
+    run "$M" -q --steps 300 --save "$D/disk/m"
+    cp "$D/disk/m" "$D/disk.old"
+    run env TMPDIR="$D/tmp" "$M" -q --resume "$D/disk/m" --steps 600 --save "$D/disk/m"
+    ends '21. a full disk' 1 "microgpt: $D/disk/m: not saved: No space left on device; the model is in ./m.*.part"
+    resumable '21. the model is in the working directory' "${said##* }"
+    same_file '21. the old one is untouched' "$D/disk.old" "$D/disk/m"
+    rm -f "$D/here"/*
+    chmod 555 "$D/here"
+    chmod 777 "$D/disk" "$D/tmp" && chmod 666 "$D/disk/m" && chown -R 65534 "$D/disk" "$D/tmp"
+    if $someone "$M" --version >"$D/out" 2>&1; then
+        run $someone env TMPDIR="$D/tmp" "$M" -q --resume "$D/disk/m" --steps 600 --save "$D/disk/m"
+        ends '21. and a folder that takes nothing' 1 "microgpt: $D/disk/m: not saved: No space left on device; the model is in $D/tmp/m.*.part"
+        resumable '21. the model is in TMPDIR' "${said##* }"
+    fi
+    umount "$D/disk"
+    rm -rf "$D/tmp"
+else
+    skip '21. a full disk' 'no file system can be mounted here'
+fi
+cd "$ROOT" || exit 1
+
+# --- 22. What is there is not lost
+echo thesis >"$D/thesis.md"
+run "$M" -q --steps 9 --save "$D/thesis.md"
+ends '22. a text in place of the model' 1 "microgpt: $D/thesis.md: not a model file: *; --save replaces only models"
+run "$M" -q --steps 9 --log "$D/thesis.md"
+ends '22. a text in place of the log' 1 "microgpt: $D/thesis.md: not a log of a run: *"
+same '22. it is still there' 'thesis' "$(cat "$D/thesis.md")"
+"$M" -q --steps 7 --samples 0 --save "$D/best" >"$D/out"
+cp "$D/best" "$D/best.7"
+run "$M" --steps 3 --samples 0 --save "$D/best"
+ends '22. the model of another run' 0 "microgpt: note: $D/best: another model is there; it is kept as $D/best~"
+same_file '22. it is kept' "$D/best.7" "$D/best~"
+same '22. and replaced' 3 "$(step_of "$D/best")"
+run "$M" --resume "$D/best" --steps 5 --samples 0 --save "$D/best" --save-every 1
+ends '22. a run that goes on replaces its own' 0 ''
+same_file '22. and keeps no other' "$D/best.7" "$D/best~"
+run "$M" --resume "$D/best" --steps 9 --samples 0 --save "$D/best.7" -q
+ends '22. a run that goes on under another name' 0 ''
+same '22. keeps what was there' 7 "$(step_of "$D/best.7~")"
+echo mine >"$D/best~"
+run "$M" -q --steps 3 --save "$D/best"
+ends '22. a text in the place where it would be kept' 1 "microgpt: $D/best~: not a model file: *"
+same '22. both are still there' '5 mine' "$(step_of "$D/best") $(cat "$D/best~")"
+rm "$D/best~"
+run "$LOSE" default sh -c "ulimit -f 8; exec '$M' -q --steps 9 --save '$D/best'"
+same '22. a save that fails leaves the old one where it is' '1 5 none' \
+    "$status $(step_of "$D/best") $([ -e "$D/best~" ] && echo some || echo none)"
+run sh -c "'$M' -q --steps 3 --save '$D/stream' >'$D/stream'"
+ends '22. standard output as the model' 2 "$twice"
+run sh -c "'$M' -q --steps 3 --save '$D/stream' 2>'$D/stream'"
+same '22. standard error as the model' "2 1" "$status $(grep -c 'two things' "$D/stream")"
+run sh -c "'$M' -q --steps 3 --log '$D/stream.csv' 2>'$D/stream.csv'"
+same '22. standard error as the log' "2 1" "$status $(grep -c 'two things' "$D/stream.csv")"
+
+# --- 23. The command that goes on
+odd="$D/it's a model"
+"$LOSE" default "$M" --steps 100000000 --save-every 100 --data "$D/names" -q --save "$odd" >"$D/out" 2>"$D/err" &
+pid=$!
+until_saved "$odd"
+kill -INT $pid
+in_time 9 $pid
+step=$(step_of "$odd")
+command=$(sed -n 's/.*; to go on: //p' "$D/err")
+run sh -c "$command --steps $((step + 5)) --samples 0"
+same '23. the command of the message goes on' "0 $((step + 5))" "$status $(step_of "$odd")"
+run "$M" --resume "$odd" --samples 0 --data "$D/names"
+ends '23. a run that is over says which steps would go on' 0 \
+    "microgpt: note: $odd: this run has done its $((step + 5)) steps; --steps $((step + 1005)) would go on"
+
+# --- 24. A log belongs to its run
+"$M" -q --steps 10 --samples 0 --save "$D/l" --log "$D/l.csv" >"$D/out"
+"$M" -q --steps 10 --samples 0 --seed 7 --save "$D/l7" --log "$D/l7.csv" >"$D/out"
+cp "$D/l.csv" "$D/l10.csv"
+refused="microgpt: $D/*.csv: not the log of the run in $D/l, up to step *"
+run "$M" -q --resume "$D/l" --steps 20 --save "$D/l" --log "$D/l7.csv"
+ends '24. the log of another run' 1 "$refused"
+run "$M" -q --resume "$D/l" --steps 20 --samples 0 --save "$D/l20"
+run "$M" -q --resume "$D/l20" --steps 30 --log "$D/l.csv"
+ends '24. a log with a gap' 1 'microgpt: *l.csv: not the log of the run in *l20, up to step 20*'
+sed '5d' "$D/l10.csv" >"$D/hole.csv"
+run "$M" -q --resume "$D/l" --steps 20 --log "$D/hole.csv"
+ends '24. a log with a hole' 1 "microgpt: $D/hole.csv:5: not the step,loss,lr of the next step"
+same_file '24. the log is what it was' "$D/l10.csv" "$D/l.csv"
+run "$M" -q --resume "$D/l20" --steps 30 --samples 0 --save "$D/l30" --log "$D/later.csv"
+run "$M" -q --resume "$D/l30" --steps 40 --samples 0 --log "$D/later.csv"
+same '24. a log that begins later goes on' '0 21 40' "$status $(sed -n '2p;$p' "$D/later.csv" | cut -d, -f1 | tr '\n' ' ' | sed 's/ $//')"
+"$LOSE" default "$M" -q --steps 100000000 --save-every 100 --save "$D/lock" --log "$D/lock.csv" >"$D/out" 2>"$D/err" &
+pid=$!
+until_saved "$D/lock"
+run "$M" -q --steps 9 --log "$D/lock.csv"
+ends '24. a log that another run writes' 1 "microgpt: $D/lock.csv: another run is writing it"
+kill -TERM $pid
+in_time 9 $pid
+step=$(step_of "$D/lock")
+same '24. which has a row for each step of its model' "$step" "$(sed 1d "$D/lock.csv" | wc -l | tr -d ' ')"
+run "$M" -q --steps 9 --log "$D/lock.csv"
+ends '24. and no other writes now' 0 ''
+
+# --- 25. A signal during a save on the way: no further step
+# shellcheck disable=SC2046
+$CC -O1 -o "$D/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
+run env STOP_IN_SAVE=1 "$D/stop_at" -q --steps 20 --save "$D/way" --save-every 5
+ends '25. a signal during a save on the way' 130 'microgpt: interrupted after step 5 of 20; saved in *'
+resumable '25. the model is saved' "$D/way"
 same 'nothing unfinished is left' 0 "$(parts_in "$D")"
 finish

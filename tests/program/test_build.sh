@@ -37,6 +37,28 @@ if [ -n "$ALL" ]; then
     built "clang -O2 -std=c11" clang '-O2 -std=c11'
 fi
 
+# What make says to people: what to do next, and what there is to do.
+make -C "$S" CC="$CC" CFLAGS=-O0 LDFLAGS= >"$T/make.log" 2>&1
+same "a bare make says what to do next" "./microgpt is ready. Next: make run, make test" \
+    "$(sed -n 's/^\(.*make test\) or .*/\1/p' "$T/make.log")"
+same "make all is the same; make -s says nothing" "$(make -C "$S" all CC="$CC" CFLAGS=-O0 LDFLAGS= | grep -c 'is ready') " \
+    "1 $(make -s -C "$S" CC="$CC" CFLAGS=-O0 LDFLAGS=)"
+make -s help >"$T/help"
+missing=
+for target in $(sed -n 's/^\.PHONY: //p' Makefile); do
+    case $target in always | objects) continue ;; esac
+    grep -q "^  make $target  *[a-z]" "$T/help" || missing="$missing $target"
+done
+same "targets that make help leaves out" "" "$missing"
+same "make help fits 100 columns" "" "$(awk 'length > 100' "$T/help")"
+
+# Scripts that people start can be run.
+missing=
+for file in $(find tests support -type f ! -path 'tests/build/*' ! -name 'test_*.sh'); do
+    [ "$(head -c 2 "$file" | tr -d '\0')" != '#!' ] || [ -x "$file" ] || missing="$missing $file"
+done
+same "scripts that cannot be run" "" "$missing"
+
 # Other flags are another program; the same flags are not.
 for case in "the same flags|-O0|" "other flags|-O0 -DAUTOGRAD_PLAIN|-O0 -DAUTOGRAD_PLAIN"; do
     name=${case%%|*} rest=${case#*|}

@@ -20,7 +20,7 @@ for behind in '5,1.5,0.01
     same_file "a log continued behind '$(echo "$behind" | tr '\n' ' ')'" "$T/expected" "$T/log"
 done
 printf 'step,loss' >"$T/log"
-fails 1 '*log: not a log that can be continued: *' ./microgpt --data "$T/names" --resume "$T/m4" --steps 9 --log "$T/log"
+fails 1 '*log: not a log of a run: *' ./microgpt --data "$T/names" --resume "$T/m4" --steps 9 --log "$T/log"
 same 'and what is no log is left alone' 'step,loss' "$(cat "$T/log")"
 fails 1 '*plain: a model that cannot be resumed: it has no *' ./microgpt --resume tests/fuzz/corpus/model_file/plain --data "$T/names"
 

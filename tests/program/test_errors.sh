@@ -158,7 +158,7 @@ fails 2 "--recipe nonsense: not one of microgpt|lesson" $B --recipe nonsense
 fails 2 "--recipe : not one of microgpt|lesson" $B --recipe ''
 fails 2 "--recipe micro: not one of microgpt|lesson" $B --recipe micro
 fails 2 "--recipe microgpt|lesson: not one of microgpt|lesson" $B --recipe 'microgpt|lesson'
-fails 2 "--activation gelu: not one of relu|relu2" $B --activation gelu
+fails 2 "--activation gelu: not one of relu|relu2*" $B --activation gelu
 fails 2 "--schedule step: not one of linear|cosine" $B --schedule step
 fails 2 "nonsense: no such command; see microgpt --help" $B nonsense
 fails 2 ": no such command; see microgpt --help" $B ''

@@ -1,19 +1,19 @@
-# What the READMEs show can be typed: their commands run as they are written there, print what is shown, and leave nothing
-# that git would call untracked. The first screen has what it should have, and links lead somewhere.
+# What the READMEs show can be typed: their commands run as written, print what is shown, and leave nothing that git would
+# call untracked. The first screen has what it should have, its code is the program's, and links lead somewhere.
 # takes long
 . tests/lib.sh
-READMES="README.md tests/README.md data/README.md tests/debugger/README.md"
+READMES="README.md tests/README.md data/README.md support/debugger/README.md .github/CONTRIBUTING.md .github/CHANGELOG.md"
 
 # A folder that looks like a clone of the project, to type in.
 S=$T/project
 mkdir -p "$S/data"
-cp microgpt README.md .gitignore "$S"
+cp microgpt README.md LICENSE .gitignore "$S"
 cp data/names.txt data/page.html "$S/data"
 tail -n 300 data/names.txt >"$S/words.txt"
 git_there=
 (cd "$S" && git init -q && git add -A && git -c user.name=n -c user.email=e commit -q -m .) >"$T/git" 2>&1 && git_there=yes
 
-# commands FILE: those that are indented, or follow a $, one a line, without remarks.
+# commands FILE: those that are indented, or follow a $, one per line, without remarks.
 commands() { sed -n -e 's/^    \([a-z.].*\)/\1/p' -e 's/^\$ \(.*\)/\1/p' "$1" | sed 's/  *#.*//'; }
 for readme in $READMES; do
     [ -r "$readme" ] || continue
@@ -23,7 +23,7 @@ n=0
 while IFS= read -r command; do
     case $command in *makemore*) continue ;; esac            # it would have to be fetched
     case $command in
-    './microgpt '* | 'sort '* | gnuplot*)
+    './microgpt '* | 'sort '* | 'fold '* | gnuplot*)
         if [ "${command#gnuplot}" != "$command" ] && ! command -v gnuplot >/dev/null 2>&1; then
             skip "typed: $command" "there is no gnuplot"
             continue
@@ -82,6 +82,7 @@ for readme in $READMES; do
 done
 head -n 40 README.md >"$T/first"
 for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' '    make test ' \
+    'microgpt-course/03-the-architecture/06-multi-head-attention' 'C11 compiler, GNU make' 'WSL' 'plain C11' \
     '| | microgpt.py | this program |' 'the same bytes' '--save' 'microgpt sample' '--resume' 'microgpt eval' \
     'microgpt heads' 'microgpt page' 'make tour' 'make bench'; do
     check "the first forty lines have: $what" grep -qF -e "$what" "$T/first"
@@ -98,7 +99,7 @@ shown()
 {
     awk -v start="$1" '$0 == start { on = 1; next } on && (/^```/ || /^\$ /) { exit } on' README.md
 }
-first_digits() { awk '$NF ~ /^[0-9]+\.[0-9]+$/ { $NF = sprintf("%.9f", $NF) } 1'; }
+first_digits() { awk '$NF ~ /^[0-9]+\.[0-9]+$/ { $NF = sprintf("%.6g", $NF) } 1'; }
 (cd "$S" && ./microgpt --quiet --save names.safetensors >/dev/null)
 for command in './microgpt sample names.safetensors --prompt jo --samples 4' \
     './microgpt sample names.safetensors --new --samples 4' './microgpt eval names.safetensors'; do
@@ -106,6 +107,13 @@ for command in './microgpt sample names.safetensors --prompt jo --samples 4' \
     shown "\$ $command" | first_digits >"$T/expected"
     same_file "shown: $command" "$T/expected" "$T/out"
 done
+grep '^\$ ./microgpt .*license' README.md | sed 's/^\$ //' >"$T/license"
+same "there is a run on a text at hand, and a sample from it" 2 "$(wc -l <"$T/license" | tr -d ' ')"
+while IFS= read -r command; do
+    (cd "$S" && sh -c "$command") >"$T/out" 2>"$T/err" </dev/null
+    shown "\$ $command" >"$T/expected"
+    same_file "shown: $command" "$T/expected" "$T/out"
+done <"$T/license"
 (cd "$S" && ./microgpt -q) | sed -n '/^---/,/^sample  5/p' >"$T/out"
 sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/expected"
 same_file "shown: the first names" "$T/expected" "$T/out"
@@ -114,8 +122,36 @@ same "shown: the documents held out" "$(sed -n 's/.*ends with `\(held out: .*\)`
 same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*and \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
+# The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
+mkdir -p "$T/example/support"
+sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
+compile=$(sed -n 's/^\$ \(cc .*example\.c.*\)/\1/p' README.md)
+for file in autograd.c autograd.h support/fast.h $compile; do           # nothing but the files to copy
+    [ ! -f "$file" ] || cp "$file" "$T/example/$file"
+done
+# shellcheck disable=SC2086
+(cd "$T/example" && $CC $WARN -Werror $LDFLAGS ${compile#cc }) >"$T/out" 2>&1
+same "the example: its compiler's status and words" "0 " "$? $(head -n 3 "$T/out")"
+(cd "$T/example" && ./a.out) >"$T/out" 2>&1
+shown '$ ./a.out' >"$T/expected"
+same_file "shown: what the example prints" "$T/expected" "$T/out"
+
+# Attention, line by line: every row of the table is a statement of gpt(), in the order of the lesson's lines.
+plain() { sed 's|//.*||' | tr -s ' \n' ' ' | sed 's/( /(/g'; }
+sed -n '/^double \*gpt(/,/^}/p' microgpt.c | plain >"$T/gpt"
+sed -n 's/^| 1[23][0-9] | .* | `\(.*\)` |$/\1/p' README.md >"$T/statements"
+same "lines 123 to 133 are in the table" "$(seq 123 133 | tr '\n' ' ')" "$(sed -n 's/^| \(1[23][0-9]\) | .* | `.*` |$/\1/p' README.md | tr '\n' ' ')"
+rest=$(cat "$T/gpt") lost=
+while IFS= read -r statement; do
+    case $rest in
+    *"$statement"*) rest=${rest#*"$statement"} ;;
+    *) lost="$lost $statement" ;;
+    esac
+done <"$T/statements"
+same "statements in the table that gpt() does not have, or has in another order" "" "$lost"
+
 # The lines of Python, where there is NumPy to run them.
-sed -n '/^```python/,/^```$/p' README.md | sed '/^```/d' >"$S/logits.py"
+sed -n '/^```python/,/^```$/p' data/README.md | sed '/^```/d' >"$S/logits.py"
 (cd "$S" && ./microgpt --save names.safetensors -q --samples 0 >/dev/null)
 for python in python3 /usr/bin/python3; do
     command -v $python >/dev/null 2>&1 && $python -c 'import numpy' 2>/dev/null && break
@@ -124,7 +160,7 @@ done
 if [ -z "$python" ]; then
     skip "the lines of Python" "there is no NumPy"
 else
-    figures=$(sed -n 's/.*it prints \([0-9.]*\) for `a`, \([0-9.]*\) for `b`.*/\1 \2/p' README.md)
+    figures=$(sed -n 's/.*it prints \([0-9.]*\) for `a`, \([0-9.]*\) for `b`.*/\1 \2/p' data/README.md)
     same "the lines of Python: the first logits" "$figures" \
         "$(cd "$S" && $python logits.py | sed -n 1p | tr -d '[]' | awk '{ print $1, $2 }')"
 fi
@@ -140,7 +176,12 @@ if command -v python3 >/dev/null 2>&1; then
         "$(awk '/^lines/ { print $4, $5 }' "$T/out")"
     python3 tests/bench/compare.py "$T/other.py" >"$T/out" 2>&1
     same "compare.py: other bytes" "1 1" "$? $(grep -c 'standard output .* DIFFERENT$' "$T/out")"
-    check "compare.py without a file says so" sh -c 'python3 tests/bench/compare.py none.py 2>&1 | grep "^none.py: no such file"'
+    for argument in '' none.py; do
+        # shellcheck disable=SC2086
+        python3 tests/bench/compare.py $argument >"$T/out" 2>&1
+        same "compare.py ${argument:-without a file} says where to get it" "1 1" \
+            "$? $(grep -c 'microgpt.py is at https://gist.github.com/karpathy/' "$T/out")"
+    done
 else
     skip "the comparison with microgpt.py" "there is no Python"
 fi
