@@ -427,15 +427,16 @@ async function check_story(file)
     same_numbers("undo: the same loss to the last bit", [edited.before, edited.before], [edited.back, edited.undone], 0);
 
     await press(tab, "[data-stage=q] .cell", 3);
-    const bars = await tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join());
+    const all_bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
+    const bars = await all_bars();
     await tab.focus("#change");
     await tab.keyboard.press("PageDown");
     await settle(tab);
-    check("the slider by keys: bars follow", await tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()) !== bars, "other bars", "the same");
+    check("the slider by keys: bars follow", await all_bars() !== bars, "other bars", "the same");
     check("the bar says that something is changed", (await text_of(tab, "#now")).includes("changed"), "changed", await text_of(tab, "#now"));
     await tab.keyboard.press("Delete");
     await settle(tab);
-    same("Delete undoes", bars, await tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()));
+    same("Delete undoes", bars, await all_bars());
     await tab.keyboard.press("Escape");
     await settle(tab);
 
@@ -529,7 +530,7 @@ async function check_speed(file, limit, name)
 {
     about = `speed, ${name}`;
     let paint = Infinity, key = Infinity, piece = Infinity;
-    for (let round = 0; round < 4 && (paint > 300 || key > limit || piece > 50); round++) {
+    for (let round = 0; round < 4 && ((limit === 50 && paint > 300) || key > limit || piece > 50); round++) {
         const tab = await open_tab(file, 1280);
         await rest(1200);
         paint = Math.min(paint, await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
@@ -558,9 +559,9 @@ async function check_speed(file, limit, name)
         }
         await tab.close();
     }
-    check(`first paint: ${paint.toFixed(0)} ms`, paint < 300, "less than 300 ms", paint);
     check(`a keystroke: ${key.toFixed(0)} ms`, key < limit, `less than ${limit} ms`, key);
     if (limit === 50) {
+        check(`first paint: ${paint.toFixed(0)} ms`, paint < 300, "less than 300 ms", paint);
         check(`typing and learning: longest piece ${piece.toFixed(0)} ms`, piece <= 50, "at most 50 ms", piece);
     }
 }
