@@ -132,6 +132,14 @@ printf '%s\n' 'zoë' 'josé' '山本太郎' 'ana maria' 'z€😀' '한국' 'ש�
 printf 'jose\314\201\nx\342\200\256y\n' >>"$T/foreign.txt"
 shape unicode "$T/foreign.txt" '山zש😀' --n-embd 12 --n-head 3
 
+# A page with another model file in it, which the program itself would refuse: PAGE MODEL COPY.
+# shellcheck disable=SC2016
+with_model()
+{
+    node -e 'const fs = require("fs"), [from, model, to] = process.argv.slice(1), text = fs.readFileSync(from, "utf8");
+        fs.writeFileSync(to, text.replace(/"model":"[^"]*"/, `"model":"${fs.readFileSync(model).toString("base64")}"`));' "$@"
+}
+
 # Without what a resume needs, and in single precision.
 if command -v python3 >/dev/null 2>&1; then
     python3 - "$names" "$T/bare.safetensors" "$T/single.safetensors" <<'END'
@@ -153,10 +161,7 @@ for out, kind in (sys.argv[2], "d"), (sys.argv[3], "f"):
 END
     page bare
     figures bare "\"words\":[$(word_of "$T/bare.safetensors" maria)],\"config\":{\"step\":0}"
-    cp "$T/bare.html" "$T/single.html"
-    node -e 'const fs = require("fs"), [html, model] = process.argv.slice(1), text = fs.readFileSync(html, "utf8");
-        fs.writeFileSync(html, text.replace(/"model":"[^"]*"/, `"model":"${fs.readFileSync(model).toString("base64")}"`));' \
-        "$T/single.html" "$T/single.safetensors"
+    with_model "$T/bare.html" "$T/single.safetensors" "$T/single.html"
     figures single '"config":{"step":0}'
 else
     skip "a file without train.*, a file in F32" "no python3 here"
@@ -182,9 +187,7 @@ figures marks "\"words\":[{\"word\":\"a\",\"loss\":$(loss_of "$T/marks.safetenso
 
 # A model that the page could only show wrongly: it says so instead.
 LC_ALL=C sed 's/"activation":"relu"/"activation":"leaky"/' "$names" >"$T/leaky.safetensors"
-node -e 'const fs = require("fs"), [from, model, to] = process.argv.slice(1), text = fs.readFileSync(from, "utf8");
-    fs.writeFileSync(to, text.replace(/"model":"[^"]*"/, `"model":"${fs.readFileSync(model).toString("base64")}"`));' \
-    "$T/names.html" "$T/leaky.safetensors" "$T/leaky.html"
+with_model "$T/names.html" "$T/leaky.safetensors" "$T/leaky.html"
 
 model large --n-embd 64 --n-layer 4 --n-head 8 --steps 20
 page large --data data/names.txt
