@@ -1,0 +1,205 @@
+# The page itself, opened from a file in Chromium and compared with the program. browser.js drives it by real input:
+# presses, touches and keys. It needs node, Chromium, and from npm puppeteer-core and axe-core, which NODE_PATH may have.
+# this file only with ALL=1
+. tests/lib.sh
+
+# The statements of C on the page are in microgpt.c.
+cat ./*.c support/*.c 2>/dev/null | tr -s ' \n' '  ' >"$T/microgpt.c"
+sed -n '/^const KINDS/,/^};/p' data/page.html | tr -s ' \n' '  ' | sed 's/" + "//g' | grep -o 'code: "[^"]*;"' |
+    sed 's/^code: "//; s/"$//' | sort -u >"$T/statements"
+same "statements on the page: at least 20" yes "$([ "$(wc -l <"$T/statements")" -ge 20 ] && echo yes)"
+while IFS= read -r statement; do
+    check "in the program: $statement" grep -qF -- "$statement" "$T/microgpt.c"
+done <"$T/statements"
+
+browser=
+for name in chromium chromium-browser google-chrome chrome; do
+    [ -n "$browser" ] || browser=$(command -v "$name")
+done
+for tool in node npm; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+        skip "the page in a browser" "no $tool here"
+        finish
+    fi
+done
+if [ -z "$browser" ]; then
+    skip "the page in a browser" "no Chromium here"
+    finish
+fi
+modules=$ROOT/$BUILD/node
+export NODE_PATH="${NODE_PATH:+$NODE_PATH:}$modules/node_modules"
+has_modules() { node -e 'require("puppeteer-core"); require.resolve("axe-core/axe.min.js")' >"$T/node.log" 2>&1; }
+if ! has_modules; then
+    mkdir -p "$modules"
+    npm install --silent --no-audit --no-fund --prefix "$modules" puppeteer-core axe-core >"$T/npm.log" 2>&1
+fi
+if ! has_modules; then
+    skip "the page in a browser" "no puppeteer-core and axe-core from npm"
+    finish
+fi
+
+# model NAME OPTION...: trains $T/NAME.safetensors, with its log.
+model()
+{
+    file=$T/$1
+    shift
+    microgpt train -q --samples 0 --save "$file.safetensors" --log "$file.csv" "$@" >"$T/train.log" 2>&1 ||
+        not_ok "$file" "a model" "$(cat "$T/train.log")"
+}
+
+# page NAME OPTION...: writes $T/NAME.html.
+page()
+{
+    name=$1
+    shift
+    microgpt page "$T/$name.safetensors" "$@" >"$T/$name.html" 2>"$T/page.log" || not_ok "$name" "a page" "$(cat "$T/page.log")"
+}
+
+# What the program says of a word, as JSON: MODEL WORD [POSITIONS, if it is cut].
+json_text() { awk '{ gsub(/\t/, "\\t"); printf "%s\\n", $0 }'; }
+loss_of() { microgpt eval "$1" -q --data "$2" | sed -n 's/^loss //p'; }
+word_of()
+{
+    printf '%s\n' "$2" >"$T/word.txt"
+    printf '{"word":"%s","loss":%s,"cut":%s,' "$2" "$(loss_of "$1" "$T/word.txt")" "${3:-0}"
+    [ -n "${3:-}" ] || printf '"heads":"%s",' "$(microgpt heads "$1" --tsv -- "$2" | json_text)"
+    printf '"views":"%s"}' "$(microgpt heads "$1" -q --data "$T/word.txt" --tsv | json_text)"
+}
+
+# The losses of a log, as JSON: CSV N.
+losses_of() { sed -n "2,$(($2 + 1))p" "$1" | cut -d , -f 2 | paste -s -d , -; }
+
+# One page of the plan: NAME MORE.
+: >"$T/figures"
+figures()
+{
+    [ ! -s "$T/figures" ] || printf ',\n' >>"$T/figures"
+    printf '{"name":"%s","file":"%s",%s}' "$1" "$T/$1.html" "$2" >>"$T/figures"
+}
+
+model names --steps 2000
+page names --log "$T/names.csv" --data data/names.txt maria
+names=$T/names.safetensors
+words=$(word_of "$names" maria),$(word_of "$names" x),$(word_of "$names" abcdefghijklmno)
+words=$words,$(word_of "$names" bartholomewsmith 16),$(word_of "$names" bartholomewsmithandsons 16)
+figures names "\"words\":[$words],\"run\":[$(losses_of "$T/names.csv" 200)],\"config\":{\"n_layer\":1,\"n_embd\":16,
+    \"n_head\":4,\"block_size\":16,\"activation\":\"relu\",\"vocab\":\"abcdefghijklmnopqrstuvwxyz\",\"step\":2000}"
+
+# The reference gradients, of the first document of each recipe; the lesson's own run; a batch.
+for recipe in microgpt lesson; do
+    model $recipe --recipe $recipe --steps 0
+    page $recipe --data data/names.txt
+    figures $recipe "\"words\":[$(word_of "$T/$recipe.safetensors" myliah)],\"config\":{\"step\":0},\"gradients\":[{
+        \"word\":\"myliah\",\"grads\":[$(paste -s -d , tests/reference/$recipe-names2018.grads-step1)]}]"
+done
+model lessons --recipe lesson --steps 500
+page lessons --data data/names.txt
+figures lessons "\"words\":[$(word_of "$T/lessons.safetensors" maria)],\"run\":[$(losses_of "$T/lessons.csv" 200)]"
+model batch --batch 3 --steps 60 --seed 18446744073709551615 --holdout 1000
+page batch --data data/names.txt
+figures batch "\"words\":[$(word_of "$T/batch.safetensors" maria)],\"run\":[$(losses_of "$T/batch.csv" 60)]"
+
+# The losses of the next three steps on one document, as JSON: MODEL DATA OPTION...
+steps_of()
+{
+    of=$1 data=$2
+    shift 2
+    rm -f "$T/steps.csv"
+    microgpt train -q --samples 0 --resume "$of" --data "$data" --log "$T/steps.csv" "$@" >"$T/train.log" 2>&1
+    printf '"steps":[{"word":"%s","losses":[%s]}]' "$(cat "$data")" "$(losses_of "$T/steps.csv" 3)"
+}
+
+# shape NAME DATA WORD OPTION...: a model of another shape, compared; then on one document, the steps of a run that goes on.
+shape()
+{
+    shaped=$1 data=$2 word=$3
+    shift 3
+    printf '%s\n' "$word" >"$T/one.txt"
+    cat "$T/one.txt" "$data" >"$T/$shaped.txt"
+    model "$shaped" --data "$T/$shaped.txt" --steps 30 "$@"
+    page "$shaped" --data "$T/$shaped.txt" -- "$word"
+    figures "$shaped" "\"words\":[$(word_of "$T/$shaped.safetensors" "$word")],\"config\":{\"step\":30},\"run\":[$(losses_of "$T/$shaped.csv" 30)]"
+    model "$shaped-one" --data "$T/one.txt" --steps 10 "$@"
+    page "$shaped-one" --data "$T/one.txt"
+    figures "$shaped-one" "\"config\":{\"step\":10},$(steps_of "$T/$shaped-one.safetensors" "$T/one.txt" --steps 20)"
+}
+head -n 200 data/names.txt >"$T/some.txt"
+shape one-head "$T/some.txt" maria --n-head 1
+shape sixteen-heads "$T/some.txt" charlotte --n-head 16
+shape relu2 "$T/some.txt" maria --recipe lesson
+shape two-layers "$T/some.txt" amelia --n-layer 2 --n-head 2 --n-embd 8
+printf '%s\n' 'zoë' 'josé' '山本太郎' 'ana maria' 'z€😀' '한국' 'שלום' >"$T/foreign.txt"
+printf 'jose\314\201\nx\342\200\256y\n' >>"$T/foreign.txt"
+shape unicode "$T/foreign.txt" '山zש😀' --n-embd 12 --n-head 3
+
+# A page with another model file in it, which the program itself would refuse: PAGE MODEL COPY.
+# shellcheck disable=SC2016
+with_model()
+{
+    node -e 'const fs = require("fs"), [from, model, to] = process.argv.slice(1), text = fs.readFileSync(from, "utf8");
+        fs.writeFileSync(to, text.replace(/"model":"[^"]*"/, `"model":"${fs.readFileSync(model).toString("base64")}"`));' "$@"
+}
+
+# Without what a resume needs, and in single precision.
+if command -v python3 >/dev/null 2>&1; then
+    python3 - "$names" "$T/bare.safetensors" "$T/single.safetensors" <<'END'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+header, body = json.loads(data[8:8 + n]), data[8 + n:]
+for out, kind in (sys.argv[2], "d"), (sys.argv[3], "f"):
+    meta = {k: v for k, v in header["__metadata__"].items() if not k.startswith("train.") and k != "checksum"}
+    new, numbers = {"__metadata__": meta}, b""
+    for name, tensor in header.items():
+        if name != "__metadata__" and not name.startswith("train."):
+            a, b = tensor["data_offsets"]
+            some = struct.pack("<%d%s" % ((b - a) // 8, kind), *struct.unpack("<%dd" % ((b - a) // 8), body[a:b]))
+            new[name] = dict(tensor, dtype={"d": "F64", "f": "F32"}[kind], data_offsets=[len(numbers), len(numbers) + len(some)])
+            numbers += some
+    text = json.dumps(new).encode()
+    open(out, "wb").write(struct.pack("<Q", len(text)) + text + numbers)
+END
+    page bare
+    figures bare "\"words\":[$(word_of "$T/bare.safetensors" maria)],\"config\":{\"step\":0}"
+    with_model "$T/bare.html" "$T/single.safetensors" "$T/single.html"
+    figures single '"config":{"step":0}'
+else
+    skip "a file without train.*, a file in F32" "no python3 here"
+fi
+
+# A vocabulary that spells the end of the script, in a file with a name that would be markup; a tensor with one, too.
+echo '</script>' >"$T/script.txt"
+model script --data "$T/script.txt" --steps 5
+evil=$T/'<img src=x onerror=pwned=1>"<!--<script>.safetensors'
+LC_ALL=C sed 's|"vocab":"/<>ciprst"|"vocab":"</script>"|; s|"train.random"|"train.<b>x<i"|' "$T/script.safetensors" >"$evil"
+microgpt page "$evil" --data "$T/script.txt" '</script>' >"$T/evil.html"
+same "as many scripts as the page has" "$(grep -c '<script' data/page.html)" "$(grep -c '<script' "$T/evil.html")"
+figures evil "\"words\":[{\"word\":\"\\u003c/script>\",\"loss\":$(loss_of "$evil" "$T/script.txt")}],
+    \"config\":{\"vocab\":\"\\u003c/script>\"}"
+
+# Quotes, backslashes, control characters, marks that turn the text around, separators of lines.
+# shellcheck disable=SC2016
+printf '%sab\001\033\177\302\205i\342\200\250j\342\200\256k\342\200\217l\357\273\277m\n' 'q"\d`e&f<g>${h}'\' >"$T/marks.txt"
+model marks --data "$T/marks.txt" --steps 5 --block-size 64
+page marks --data "$T/marks.txt" -- "$(cat "$T/marks.txt")"
+echo a >"$T/a.txt"
+figures marks "\"words\":[{\"word\":\"a\",\"loss\":$(loss_of "$T/marks.safetensors" "$T/a.txt")}],\"config\":{\"step\":5}"
+
+# A model that the page could only show wrongly: it says so instead.
+LC_ALL=C sed 's/"activation":"relu"/"activation":"leaky"/' "$names" >"$T/leaky.safetensors"
+with_model "$T/names.html" "$T/leaky.safetensors" "$T/leaky.html"
+
+model large --n-embd 64 --n-layer 4 --n-head 8 --steps 20
+page large --data data/names.txt
+cat >"$T/plan.json" <<END
+{"chromium": "$browser", "page": "$T/names.html", "large": "$T/large.html", "figures": [$(cat "$T/figures")],
+"refused": [{"name": "leaky", "file": "$T/leaky.html", "line": "does not know the activation"}],
+"door": {"template": "$ROOT/data/page.html", "model": "$names", "junk": "$T/some.txt"}}
+END
+# PARTS=story,keys runs some of it.
+timeout 600 node tests/page/browser.js "$T/plan.json" ${PARTS:+"$PARTS"} >"$T/browser.out" 2>"$T/browser.log"
+cat "$T/browser.out"
+failures=$((failures + $(grep -c '^not ok' "$T/browser.out")))
+[ -n "${PARTS:-}" ] || [ "$(wc -l <"$T/browser.out")" -ge 200 ] ||
+    not_ok "the page in a browser" "200 checks or more" "$(wc -l <"$T/browser.out"): $(tail -n 3 "$T/browser.log" | tr '\n' ' ')"
+finish
