@@ -359,7 +359,7 @@ define graph
     view show_graph("$arg0",$arg1,$arg2)
   end
   if $argc > 0
-    shell command -v dot >/dev/null && dot -Tsvg .build/graph.dot >.build/graph.svg && echo "As a picture: .build/graph.svg"
+    shell [ -f .build/graph.dot ] && command -v dot >/dev/null && dot -Tsvg .build/graph.dot >.build/graph.svg && echo "As a picture: .build/graph.svg"
   end
 end
 document graph

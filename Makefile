@@ -132,12 +132,13 @@ FUZZ_SECONDS ?= 60
 fuzz:    ## search for input that breaks a reader, FUZZ_SECONDS for each
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
-.PHONY: portability analyze coverage soak
+.PHONY: portability analyze coverage soak mutants
 portability: microgpt    ## compare the output of every compiler and processor at hand
 analyze:    ## run the static analyzers
 coverage:    ## how much of the code the tests reach, and why not the rest
 soak: microgpt    ## train for a million steps, in flat memory
-portability analyze coverage soak:
+mutants:    ## change the program at random places: which changes does no test notice?
+portability analyze coverage soak mutants:
 	@sh tests/checks/$@
 
 # The manual page: the prose is in data/microgpt.1, the options of each command come from its help.

@@ -63,8 +63,7 @@ double *ag_scalar(Tape *t, double data)
 /* ------------------------------------------------------------------------
  * Recording. An entry is written, then computed, unless lanes put it off.
  */
-// Each field is stored in its place: an entry that is built elsewhere and
-// copied is slower by a third.
+// Field by field: to build an entry elsewhere and copy it is much slower.
 static inline Entry *record(Tape *t, Op op, double *out, size_t n,
                             double *a, double *b, double c)
 {
@@ -80,17 +79,14 @@ static inline Entry *record(Tape *t, Op op, double *out, size_t n,
     return e;
 }
 
-static NOINLINE double *compute_now(Tape *t, double *out)
+// Computes the entry just recorded, unless lanes put it off. Makes room for
+// the next one; entries may move, so e is not used after that.
+static double *computed(Tape *t, const Entry *e)
 {
-    if (t->n_entries == t->max_entries) more_entries(t);  // for the next
+    double *out = e->out;
+    if (t->n_entries == t->max_entries) more_entries(t);
     if (!put_off(t)) tape_compute(t);
     return out;
-}
-
-static inline double *computed(Tape *t, const Entry *e)
-{
-    if (put_off(t) && t->n_entries < t->max_entries) return e->out;
-    return compute_now(t, e->out);
 }
 
 static NOINLINE double *each_atom(Tape *t, Op op, double *out, size_t n,
@@ -256,7 +252,7 @@ static void mul_const_backward(const Tape *t, const Entry *e)
         ga[i] += e->c * g[i];
 }
 
-// a, in another place. Local derivative: 1; add_const_backward() does it.
+// a, in another place. Local derivative: 1, as for a + c.
 double *ag_copy(Tape *t, double *out, double *a, size_t n)
 {
     return atoms(t, OP_COPY, out, n, a, NULL, 0);
@@ -288,7 +284,7 @@ double *ag_div(Tape *t, double *a, double *b, size_t n)
     return ag_mul(t, a, ag_pow(t, b, -1, n), n);
 }
 
-// out = a[0] * b[0] + a[1] * b[stride] + ... atom by atom.
+// a[0] * b[0] + a[1] * b[stride] + ... atom by atom; the last goes to out.
 static double *sum_of_products(Tape *t, double *out, double *a, double *b,
                                size_t stride, size_t n)
 {
@@ -301,7 +297,7 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b,
     return out;
 }
 
-// The two loops of the entries below. First, y[i] += c * x[i].
+// y += c * x, the inner loop of every backward below.
 static inline void add_scaled(double *restrict y, double c,
                               const double *restrict x, size_t n)
 {
@@ -309,8 +305,7 @@ static inline void add_scaled(double *restrict y, double c,
         y[i] += c * x[i];
 }
 
-// Second, a[0] * b[0] + a[1] * b[1] + ... as four sums, so that no addition
-// waits for the one before.
+// The dot product, as four sums, so that no addition waits for the last.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -334,13 +329,13 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
         atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
     return out;
 }
-static void scale_forward(Entry *e)
+static void mul_scalar_forward(Entry *e)
 {
     double s = *e->b;
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] * s;
 }
-static void scale_backward(const Tape *t, const Entry *e)
+static void mul_scalar_backward(const Tape *t, const Entry *e)
 {
     add_scaled(grad(t, e->a), *e->b, grad(t, e->out), e->n);
     *grad(t, e->b) += dot(e->a, grad(t, e->out), e->n);
@@ -349,8 +344,11 @@ static void scale_backward(const Tape *t, const Entry *e)
 // a[0] + a[1] + ... Local derivatives: 1.
 double *ag_sum(Tape *t, double *a, size_t n)
 {
-    double *sum = t->fused ? ag_vector(t, 1) : a;
-    if (t->fused) return computed(t, record(t, OP_SUM, sum, n, a, NULL, 0));
+    if (t->fused) {
+        double *out = ag_vector(t, 1);
+        return computed(t, record(t, OP_SUM, out, n, a, NULL, 0));
+    }
+    double *sum = a;
     for (size_t i = 1; i < n; i++)
         sum = ag_add(t, sum, a + i, 1);
     return sum;
@@ -484,7 +482,7 @@ static double max_of(const double *a, size_t n)
 
 double ag_max(Tape *t, const double *a, size_t n)
 {
-    tape_compute(t);
+    tape_compute(t);  // with lanes, a may not be there before this
     return max_of(a, n);
 }
 
@@ -509,7 +507,7 @@ static void softmax_forward(Entry *e)
 static void softmax_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
-    double mean = dot(g, e->out, e->n);
+    double mean = dot(g, e->out, e->n);  // of g, weighted by out
     for (size_t i = 0; i < e->n; i++)
         ga[i] += e->out[i] * (g[i] - mean);
 }
@@ -551,7 +549,8 @@ const Operation operations[N_OPS] = {
     [OP_ADD_CONST] = {"add const", add_const_forward, add_const_backward},
     [OP_MUL_CONST] = {"mul const", mul_const_forward, mul_const_backward},
     [OP_COPY] = {"copy", copy_forward, add_const_backward},
-    [OP_MUL_SCALAR] = {"mul scalar", scale_forward, scale_backward},
+    [OP_MUL_SCALAR] = {"mul scalar", mul_scalar_forward,
+                       mul_scalar_backward},
     [OP_SUM] = {"sum", sum_forward, sum_backward},
     [OP_DOT] = {"dot", dot_forward, dot_backward},
     [OP_ROW_DOTS] = {"row dots", row_dots_forward, row_dots_backward},

@@ -25,7 +25,8 @@
 #include <stdint.h>
 
 typedef enum {
-    OP_ADD,  // the atoms: everything else is made of these
+    // the atoms: everything else is made of these
+    OP_ADD,
     OP_MUL,
     OP_POW,
     OP_LOG,
@@ -34,7 +35,8 @@ typedef enum {
     OP_ADD_CONST,
     OP_MUL_CONST,
     OP_COPY,
-    OP_MUL_SCALAR,  // many atoms as one entry
+    // many atoms as one entry
+    OP_MUL_SCALAR,
     OP_SUM,
     OP_DOT,
     OP_ROW_DOTS,
@@ -63,19 +65,19 @@ typedef struct {
         Matrix *w;  // linear: the matrix
     };
     double c;                 // the constant, if there is one
-    uint32_t length, stride;  // b as rows: of one, from one to the next
+    uint32_t length, stride;  // b as rows: values in one, from one to next
 } Entry;
 
 // The tape: the entries, and the memory of all values. Both grow as needed.
 typedef struct {
     Entry *entries;  // [n_entries] what was done, in order
-    size_t n_entries, n_computed, max_entries;
+    size_t n_entries, n_computed, max_entries;  // recorded, computed, room
     double *data;            // [chunk] values; their gradients come next
     size_t n_values, chunk;  // values in use; room for them
     double **chunks;         // [n_chunks] full ones, this one, spare ones
     size_t n_chunks, this_chunk;
     size_t kept_entries, kept_values, kept_chunk;  // by tape_mark()
-    bool fused;               // one entry for many atoms, if there is one
+    bool fused;               // record a dot, a sum, ... as one entry?
     void (*no_memory)(void);  // called when it cannot grow; never returns
     struct Lanes *lanes;      // for speed alone: see the end of this page
 } Tape;
@@ -85,8 +87,9 @@ void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
 
-// Finds all gradients of a result. Those of values made before the mark
-// accumulate. Entries with no part in the result add 0 times a derivative.
+// Finds the gradients of a result: sets those of values made after the
+// mark, adds to those of values made before it. An entry without a part in
+// the result adds 0 times its derivative: NaN, if that is infinite.
 void backward(Tape *t, double *result);
 
 // The gradient of a value, or of the first of several neighbors.
@@ -95,10 +98,13 @@ static inline double *grad(const Tape *t, double *x)
     return x + t->chunk;
 }
 
-// Leaves: values that no operation makes. n is at least 1 everywhere; here,
-// at most the chunk that tape_init() was given.
+// Leaves: values that no operation makes. n is at least 1 throughout; here
+// at most the chunk of tape_init().
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
+
+// An operation makes new values. Where it takes `out`, the result goes
+// there, into values of ag_vector(), each of which is written only once.
 
 // The atoms, on n neighbors. The i-th result is
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
@@ -130,7 +136,9 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
 double ag_max(Tape *t, const double *a, size_t n);  // a number, not a value
 
 // One entry for a whole definition: microgpt.c defines linear(), softmax()
-// and rmsnorm() by atoms; these stand in. x dot row i of w, into out[i]:
+// and rmsnorm() by atoms; on a fused tape, these stand in.
+
+// x dot row i of w, into out[i]
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
 // e^a[i] / (e^a[0] + ... + e^a[n-1])
 double *ag_softmax(Tape *t, double *a, size_t n);

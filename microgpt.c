@@ -2,11 +2,11 @@
  *
  * A port of microgpt.py: same seed, same bytes. This file is the whole
  * algorithm, in the order of the Python program, from the documents to the
- * story at its end. Read autograd.h first: it is one page. What makes a
- * program of it (files, options, progress) is in support/, and model.h
- * there lists the nouns used here and all that the two ask of each other.
+ * story at its end. Read autograd.h first. support/ makes it a program:
+ * files, options, progress. Its model.h lists the nouns used here, and what
+ * each side asks of the other.
  */
-#define _XOPEN_SOURCE 700
+#define _XOPEN_SOURCE 700  // for M_PI
 #include "autograd.h"
 #include "support/model.h"
 
@@ -51,8 +51,8 @@ static void find_characters(Tokenizer *tokenizer, const Documents *docs)
     tokenizer->vocab_size = n + 1;
 }
 
-// Characters become tokens, up to the first that is unknown. Returns how
-// many: all n, where the characters were found in this text.
+// Replaces characters by tokens, in place, up to the first unknown one.
+// Returns how many were replaced.
 size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
 {
     size_t i = 0;
@@ -66,8 +66,8 @@ size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
  * Parameters: what the model knows, at first random numbers. Their names
  * and their order are those of Python's state_dict.
  */
-// Adds the next matrix to the state dict. While there is no memory for a
-// state dict, it is only counted.
+// Adds the next matrix. lay_out_parameters() runs twice: to count, before
+// there is memory for a state dict, and to place, after.
 static Matrix *add_matrix(Model *model, const char *prefix,
                           const char *name, size_t nout, size_t nin)
 {
@@ -84,7 +84,7 @@ static Matrix *add_matrix(Model *model, const char *prefix,
 // Gives every matrix its name, its shape and its place in params.
 void lay_out_parameters(Model *model)
 {
-    size_t n_embd = model->n_embd, wide = 4 * n_embd;
+    size_t n_embd = model->n_embd, n_mlp = 4 * n_embd;
     size_t vocab_size = model->vocab_size;
     model->n_matrices = 0;
     model->num_params = 0;
@@ -93,14 +93,14 @@ void lay_out_parameters(Model *model)
     model->lm_head = add_matrix(model, "", "lm_head", vocab_size, n_embd);
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
-        char pre[32];
+        char pre[32];  // "layer0."
         snprintf(pre, sizeof pre, "layer%zu.", li);
         layer->attn_wq = add_matrix(model, pre, "attn_wq", n_embd, n_embd);
         layer->attn_wk = add_matrix(model, pre, "attn_wk", n_embd, n_embd);
         layer->attn_wv = add_matrix(model, pre, "attn_wv", n_embd, n_embd);
         layer->attn_wo = add_matrix(model, pre, "attn_wo", n_embd, n_embd);
-        layer->mlp_fc1 = add_matrix(model, pre, "mlp_fc1", wide, n_embd);
-        layer->mlp_fc2 = add_matrix(model, pre, "mlp_fc2", n_embd, wide);
+        layer->mlp_fc1 = add_matrix(model, pre, "mlp_fc1", n_mlp, n_embd);
+        layer->mlp_fc2 = add_matrix(model, pre, "mlp_fc2", n_embd, n_mlp);
     }
 }
 
@@ -111,13 +111,15 @@ static void fill_with_zeros(Matrix *w)
 
 // Draws every parameter from a normal distribution. In the lesson's recipe
 // the matrices whose output is added to x start at zero: a layer then adds
-// nothing at first. Their random numbers are drawn all the same.
+// nothing at first. Their numbers are still drawn, so that later draws do
+// not change.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (uint64_t i = 0; i < model->num_params; i++) {
         model->params[i] = random_gauss(rng, 0, config->init_std);
     }
-    for (size_t li = 0; config->zero_outputs && li < model->n_layer; li++) {
+    if (!config->zero_outputs) return;
+    for (size_t li = 0; li < model->n_layer; li++) {
         fill_with_zeros(model->layers[li].attn_wo);
         fill_with_zeros(model->layers[li].mlp_fc2);
     }
@@ -128,7 +130,8 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
  * come next, the logits, comes out. First its three building blocks, each
  * by its definition. Where the tape is fused, one entry stands in for it.
  */
-// linear: out[i] = sum_j w[i][j] * x[j].
+// linear: out[i] = sum_j w[i][j] * x[j]. Keys and values go straight into
+// their place in the cache, so there is a version that is told where.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
     if (tape->fused) return ag_linear(tape, out, x, w);
@@ -143,7 +146,7 @@ static double *linear(Tape *tape, double *x, Matrix *w)
     return linear_into(tape, ag_vector(tape, w->rows), x, w);
 }
 
-// softmax: scores become probabilities, positive, and they sum to 1. The
+// softmax: turns scores into probabilities, positive and summing to 1. The
 // largest score is subtracted first, so that no exponential overflows.
 double *softmax(Tape *tape, double *logits, size_t n)
 {
@@ -175,16 +178,17 @@ void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself. In its comments, `emb:` is the debugger's name for the
-// value made on that line. Numbers are lines of the Python program, as the
-// lesson walks through them: "Multi-Head Attention", part 3, lesson 6 of
-// https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
+// The model itself. The debugger reads names from its comments: `emb:` is
+// the value made on that line. Numbers are lines of the Python program, as
+// the lesson walks through them: "Multi-Head Attention", lesson 6 of part 3
+// of https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
 double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
     double **keys = model->keys, **values = model->values;
     size_t n_embd = model->n_embd, n_head = model->n_head;
-    size_t head_dim = model->head_dim, seen = pos_id + 1;
+    size_t head_dim = model->head_dim;
+    size_t seen = pos_id + 1;  // positions to look at, this one included
 
     // the token's embedding, a row of wte, plus the position's, of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
@@ -209,8 +213,8 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
         for (size_t h = 0; h < n_head; h++) {      // 124: for each head
             size_t hs = h * head_dim;              // 125: where it starts
             double *q_h = q + hs;                  // 126: its slice of q
-            double *k_h = keys[li] + hs;           // 127: of every key
-            double *v_h = values[li] + hs;         // 128: of every value
+            double *k_h = keys[li] + hs;           // 127: of each key
+            double *v_h = values[li] + hs;         // 128: of each value
             // 129: how well the query fits each key it has seen:
             // attn_logits[t] = sum_j q_h[j] * k_h[t][j] / sqrt(head_dim)
             double *attn_logits =
@@ -225,17 +229,18 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
             // 132: appended to the output of the heads before
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
-        x = linear(tape, x_attn, layer->attn_wo);  // 133: x_wo: mixed
+        // 133: the heads' outputs, mixed
+        x = linear(tape, x_attn, layer->attn_wo);  // x_wo: n_embd wide
         x = ag_add(tape, x, x_residual, n_embd);   // x_mid: residual added
 
         // 2) MLP: each position thinks for itself
-        size_t n_hidden = layer->mlp_fc1->rows;  // four times n_embd
+        size_t n_mlp = layer->mlp_fc1->rows;  // four times n_embd
         x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // mid_norm: scaled
         x = linear(tape, x, layer->mlp_fc1);  // fc1: four times wider
-        x = ag_relu(tape, x, n_hidden);       // act: what is positive
+        x = ag_relu(tape, x, n_mlp);          // act: what is positive
         if (model->activation == RELU2) {
-            x = ag_pow(tape, x, 2, n_hidden);  // act2: squared
+            x = ag_pow(tape, x, 2, n_mlp);  // act2: squared
         }
         x = linear(tape, x, layer->mlp_fc2);      // fc2: as wide as before
         x = ag_add(tape, x, x_residual, n_embd);  // x_out: residual added
@@ -254,7 +259,7 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
 size_t take_document(Model *model, const Document *doc)
 {
     size_t n = doc->length + 1;
-    uint32_t BOS = (uint32_t)model->vocab_size - 1;  // the last token
+    uint32_t BOS = model->BOS;
     if (n > model->block_size) n = model->block_size;
     model->tokens[0] = BOS;
     for (size_t i = 0; i < n; i++) {
@@ -283,7 +288,7 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The loss of a step: the mean over its documents, round the list.
+// The mean loss of a step's documents, wrapping around the list.
 static double *step_loss(Run *run, uint64_t step)
 {
     Model *model = &run->model;
@@ -298,11 +303,11 @@ static double *step_loss(Run *run, uint64_t step)
         sum = ag_add(tape, sum, document_loss(model, n), 1);
     }
     double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
-    tape_compute(tape);  // for speed alone: lanes
+    tape_compute(tape);  // with lanes, *loss is not there before this
     return loss;
 }
 
-// The rate falls from lr to 0, in a line or along half a cosine.
+// The rate falls from lr to 0, linearly or along half a cosine.
 double learning_rate(const Config *config, uint64_t step)
 {
     double done = (double)step / (double)config->steps;
@@ -315,14 +320,14 @@ double learning_rate(const Config *config, uint64_t step)
 // Adam: each parameter moves against the running mean of its gradient,
 // divided by the root of the running mean of the gradient's square. Both
 // means start at zero, so they are too small at first; the corrections make
-// up for that.
+// up for that. Its gradient then starts from zero again.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
-    double *p = model->params, *g = grad(&model->tape, p), eps = 1e-8;
-    double *m = model->m, *v = model->v, t = (double)model->steps_done + 1;
+    double *p = model->params, *g = grad(&model->tape, p);
+    double *m = model->m, *v = model->v;
+    double eps = 1e-8, t = (double)++model->steps_done;
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t n = (size_t)model->num_params;
-    model->steps_done++;
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
     if (ag_adam(p, g, m, v, n, &rates)) return;  // the same, faster
     for (size_t i = 0; i < n; i++) {
@@ -361,7 +366,7 @@ static size_t sample(Run *run)
     Model *model = &run->model;
     Tape *tape = &model->tape;
     size_t vocab_size = model->vocab_size, length = 0;
-    size_t BOS = run->tokenizer.BOS, token_id = BOS;
+    size_t BOS = model->BOS, token_id = BOS;
     double temperature = run->config->temperature;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
         tape_drop(tape);  // all but the cache: see infer()
@@ -376,8 +381,9 @@ static size_t sample(Run *run)
     return length;
 }
 
-// All samples. One cache serves them all: it is made before the mark, so
-// tape_drop() keeps it.
+// All samples. One cache, made before the mark, serves them all:
+// tape_drop() keeps it, and each sample writes over the last. That is safe
+// where there is no backward().
 bool infer(Run *run)
 {
     Tape *tape = &run->model.tape;
@@ -403,7 +409,7 @@ bool microgpt(Run *run)
     random_seed(run->rng, config->seed);
     shuffle(docs, run->rng);
     find_characters(&run->tokenizer, docs);
-    encode(&run->tokenizer, docs->text, docs->n_text);
+    encode(&run->tokenizer, docs->text, docs->n_text);  // all documents
     if (!new_model(run)) return false;
     init_parameters(&run->model, run->rng, config);
     if (!begin_training(run)) return false;

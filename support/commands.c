@@ -147,8 +147,9 @@ static bool run_eval(void)
         return fail("%s: the %s is not finite", job.o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");
     }
-    say("docs %zu\ntokens %zu\nloss %.17g\nbits per character %.17g\nperplexity %.17g\n", n_docs,
-        n_tokens, loss, loss / log(2), exp(loss));
+    int digits = isatty(STDOUT_FILENO) ? 6 : 17;  // people want few, programs all
+    say("docs %zu\ntokens %zu\nloss %.*g\n", n_docs, n_tokens, digits, loss);
+    say("bits per character %.*g\nperplexity %.*g\n", digits, loss / log(2), digits, exp(loss));
     return true;
 }
 

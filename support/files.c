@@ -27,8 +27,12 @@ static int find_in_path(const char *argv0, char *path, size_t room)
 
 void program_folder(const char *argv0, char *folder, size_t room)
 {
+    char real[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", folder, room - 1);
-    if (n < 0) n = find_in_path(argv0, folder, room);
+    if (n < 0) {
+        n = find_in_path(argv0, folder, room);
+        if (n < (ssize_t)room && realpath(folder, real)) n = snprintf(folder, room, "%s", real);
+    }
     folder[n < (ssize_t)room ? n : 0] = '\0';
     char *slash = strrchr(folder, '/');
     folder[slash ? slash - folder + 1 : 0] = '\0';

@@ -27,6 +27,7 @@ bool size_model(Model *model, const Config *config, size_t vocab_size)
         .head_dim = (size_t)(config->n_embd / config->n_head),
         .block_size = (size_t)config->block_size,
         .vocab_size = vocab_size,
+        .BOS = (uint32_t)vocab_size - 1,
         .activation = config->activation,
         .layers = calloc((size_t)config->n_layer, sizeof *model->layers),
     };

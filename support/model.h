@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
     size_t n_layer, n_embd, n_head, head_dim, block_size, vocab_size;
+    uint32_t BOS;        // the token before and after every document
     int activation;      // RELU or RELU2
     Matrix *state_dict;  // [n_matrices] all of the following, in order
     size_t n_matrices;
@@ -63,9 +64,11 @@ bool read_documents(Run *run);
 bool new_model(Run *run);
 // Opens the files. A resumed run loads its model over the initial one.
 bool begin_training(Run *run);
-// Checks the loss before anything moves; reports after a step; saves.
+// Is the loss finite? Asked before it can reach the parameters.
 bool before_update(Run *run, uint64_t step, double loss);
+// Prints, logs, and saves now and then.
 bool after_step(Run *run, uint64_t step, double loss);
+// Saves and reports; also after a failure, where trained is false.
 bool end_training(Run *run, bool trained);
 // Draws a token by its probability. A prompt, or temperature 0, decides
 // first. After an error it is BOS, and after_sample() returns false.

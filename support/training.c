@@ -40,9 +40,9 @@ void note_documents(const Run *run, size_t n)
              data_name(o));
     }
     if (n_cut) {
-        note("%s: %zu of %zu documents are cut to the block of %zu; to keep them whole, train with "
-             "--block-size %zu",
-             data_name(o), n_cut, n, run->model.block_size, longest + 1);
+        note("%s: %zu of %zu documents %s cut to the block of %zu; --block-size %zu keeps %s whole",
+             data_name(o), n_cut, n, n_cut == 1 ? "is" : "are", run->model.block_size, longest + 1,
+             n_cut == 1 ? "it" : "them");
     }
 }
 

@@ -134,6 +134,7 @@ static bool draw(const double *value, const char *path, size_t most)
 
 void show_graph_at(double *value)
 {
+    remove(".build/graph.dot");
     if (!survey()) return;
     if (!on_tape(value)) {
         print("This is no value of the tape. A value is a pointer to its data, like loss.\n");
@@ -145,6 +146,7 @@ void show_graph_at(double *value)
 
 void show_graph(const char *name, int i, int j)
 {
+    remove(".build/graph.dot");
     double *value = survey() ? find_value(name, i, j) : NULL;
     if (value) show_graph_at(value);
 }

@@ -103,7 +103,7 @@ judged()
 }
 
 stops 50 >"$T/script"
-ask '--steps 12 --samples 60' <"$T/script"
+ask '--steps 90 --samples 60' <"$T/script"
 judged "as it is" 300
 # Whatever is shown of the first document is what the engine has.
 for key in q:attn_wq x_wo:attn_wo fc1:mlp_fc1 fc2:mlp_fc2 logits:logits emb:emb x_out:x_out; do
@@ -121,7 +121,7 @@ changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 
     s/x = ag_relu(tape, x, n_hidden);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, n_hidden), 1, n_hidden), n_hidden);/'
 SEED=$((SEED + 1))
 stops 16 >"$T/commands"
-(cd "$T/shared" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug --steps 12 --samples 60 \
+(cd "$T/shared" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
     >"$T/session" 2>&1 </dev/null)
 judged "with a changed gpt()" 90
 finish

@@ -127,7 +127,7 @@ named_and_undamaged()
 # A file that could not take its name, or found no room there, is whole, and the line says where; no other is left.
 stays_whole()
 {
-    if ! grep -q "the model is in $1\$" "$T/stderr" && ! grep -qF "the model is in ./${1##*/}" "$T/stderr"; then
+    if ! grep -q "the model is in .*/${1##*/}\$" "$T/stderr"; then
         trouble="$1 is left over"
     elif ! FAULT='' "$T/microgpt" sample "$1" --samples 1 >/dev/null 2>&1; then
         trouble="$1 is damaged"

@@ -51,7 +51,7 @@ resumable()
 # stays_whole WHAT: run() saw a model that could not take its name, and a message that says where it is.
 stays_whole()
 {
-    part=${said##* }
+    part=${said##*the model is in }
     ends "$1" 1 'microgpt: *: not saved under this name: *; the model is in *.part'
     resumable '1. the finished file is where the message says' "$part"
     rm -f "$part"
@@ -398,7 +398,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k tmpfs "$D/disk" 2>/dev/null
     cp "$D/disk/m" "$D/disk.old"
     run env TMPDIR="$D/tmp" "$M" -q --resume "$D/disk/m" --steps 600 --save "$D/disk/m"
     ends '21. a full disk' 1 "microgpt: $D/disk/m: not saved: No space left on device; the model is in ./m.*.part"
-    resumable '21. the model is in the working directory' "${said##* }"
+    resumable '21. the model is in the working directory' "${said##*the model is in }"
     same_file '21. the old one is untouched' "$D/disk.old" "$D/disk/m"
     rm -f "$D/here"/*
     chmod 555 "$D/here"
@@ -406,7 +406,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k tmpfs "$D/disk" 2>/dev/null
     if $someone "$M" --version >"$D/out" 2>&1; then
         run $someone env TMPDIR="$D/tmp" "$M" -q --resume "$D/disk/m" --steps 600 --save "$D/disk/m"
         ends '21. and a folder that takes nothing' 1 "microgpt: $D/disk/m: not saved: No space left on device; the model is in $D/tmp/m.*.part"
-        resumable '21. the model is in TMPDIR' "${said##* }"
+        resumable '21. the model is in TMPDIR' "${said##*the model is in }"
     fi
     umount "$D/disk"
     rm -rf "$D/tmp"

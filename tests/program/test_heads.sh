@@ -168,7 +168,7 @@ same "200 columns: all four side by side" 4 "$(sed -n 1p "$T/seen" | grep -o lay
 
 # The build for the debugger sees the same.
 # shellcheck disable=SC2086
-if $CC $WARN -O0 -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG $LDFLAGS -o "$T/debug" $SOURCES support/debugger/views.c -lm 2>"$T/cc.log"; then
+if $CC $WARN -O0 -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG $LDFLAGS -o "$T/debug" $SOURCES support/debugger/*.c -lm 2>"$T/cc.log"; then
     heads "$model" maria && cp "$T/seen" "$T/want"
     "$T/debug" heads "$model" maria >"$T/seen" </dev/null
     same_file "the build for the debugger: the same maps" "$T/want" "$T/seen"

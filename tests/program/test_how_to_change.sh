@@ -82,9 +82,13 @@ END
 # --- An activation that uses it.
 replace support/options.h 's/enum { RELU, RELU2 };/enum { RELU, RELU2, TANH };/'
 replace support/options.c 's/"relu|relu2"/"relu|relu2|tanh"/'
-after microgpt.c 'x = ag_pow(tape, x, 2, n_hidden);' <<'END'
-        } else if (model->activation == TANH) {
-            x = ag_tanh(tape, x, n_hidden);  // act2: between -1 and 1
+after microgpt.c 'x = ag_relu(tape, x,' <<'END'
+        }
+END
+before microgpt.c 'x = ag_relu(tape, x,' <<'END'
+        if (model->activation == TANH) {
+            x = ag_tanh(tape, x, layer->mlp_fc1->rows);  // act: between -1 and 1
+        } else {
 END
 
 # --- An option: the learning rate rises over the first steps.

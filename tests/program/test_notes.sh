@@ -20,15 +20,17 @@ notes()
 }
 
 # Documents that are cut, and a byte-order mark.
-keeps="to keep them whole, train with --block-size"
 notes "whole documents" "" $SIZES
 notes "four letters in a block of five" "" $SIZES --block-size 5
 notes "four letters in a block of four: the end is cut off" \
-    "microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps 5" $SIZES --block-size 4
+    "microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; --block-size 5 keeps them whole" $SIZES --block-size 4
+printf 'ann\nbobby\nal\n' >"$T/three"
+notes "one document is cut" "microgpt: note: $T/three: 1 of 3 documents is cut to the block of 4; --block-size 6 keeps it whole" \
+    --data "$T/three" --n-embd 4 --steps 3 --block-size 4
 notes "every document is cut" \
-    "microgpt: note: $T/six: 6 of 6 documents are cut to the block of 2; $keeps 5" $SIZES --block-size 2
+    "microgpt: note: $T/six: 6 of 6 documents are cut to the block of 2; --block-size 5 keeps them whole" $SIZES --block-size 2
 notes "the lesson's block" \
-    "microgpt: note: the shipped names: 4830 of 32178 documents are cut to the block of 8; $keeps 16" \
+    "microgpt: note: the shipped names: 4830 of 32178 documents are cut to the block of 8; --block-size 16 keeps them whole" \
     --recipe lesson --steps 3
 same "4830 names are that long" 4830 "$(grep -c '^........' data/names.txt)"
 mark=$(printf '\357\273\277')
@@ -49,7 +51,7 @@ fails 1 "*: No such file or directory" $B $SIZES --block-size 4 --save "$T/nowhe
 
 # The other commands: notes, and -q.
 microgpt $SIZES --block-size 4 --samples 0 -q --save "$M" >"$T/stdout"
-cut="microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; $keeps 5"
+cut="microgpt: note: $T/six: 4 of 6 documents are cut to the block of 4; --block-size 5 keeps them whole"
 notes "eval" "$cut" eval "$M" --data "$T/six"
 printf 'bob\nfay\nanna\n' >"$T/three"
 notes "eval of documents that are whole" "" eval "$M" --data "$T/three" --docs 2
@@ -100,7 +102,8 @@ done
 # Over tokens, as eval computes it: with all but one document held out, from a model that --lr 0 left as it was.
 microgpt $SIZES --lr 0 --steps 1 -q --samples 0 --holdout 5 --save "$M" >"$T/stdout"
 all=$(microgpt eval "$M" --data "$T/six" | awk '/^(tokens|loss)/ { print $2 }' | paste -s -d ' ' -)
-first=$(microgpt $SIZES --lr 0 --steps 1 -q --samples 0 --log /dev/stdout | tail -n 1 | cut -d , -f 2)
+microgpt $SIZES --lr 0 --steps 1 -q --samples 0 --log "$T/first.csv" >"$T/stdout.log"
+first=$(tail -n 1 "$T/first.csv" | cut -d , -f 2)
 left=$(for name in anna bob cara dora emma fay; do
     echo $name >"$T/one"
     microgpt eval "$M" --data "$T/one" | awk -v f="$first" '/^tokens/ { n = $2 } /^loss/ && ($2 - f) ^ 2 < 1e-20 { print n }'

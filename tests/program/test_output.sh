@@ -30,16 +30,20 @@ prints "-q --recipe lesson" "$T/quiet-lesson" -q --recipe lesson
 
 # The log among it, in order.
 microgpt --log "$T/log.csv" >"$T/stdout"
-microgpt --log /dev/stdout | tr '\r' '\n' | grep '^[0-9]*,\|^step,' >"$T/rows"
-same_file "--log /dev/stdout: all rows, in a pipe" "$T/log.csv" "$T/rows"
-microgpt --log /dev/stdout >"$T/rows"
-tr '\r' '\n' <"$T/rows" | grep '^[0-9]*,\|^step,' >"$T/saw"
-same_file "in a file" "$T/log.csv" "$T/saw"
-tr '\r' '\n' <"$T/rows" | grep -v '^[0-9]*,\|^step,' >"$T/saw"
-tr '\r' '\n' <$R/microgpt-names2018.stdout >"$T/want"
-same "and what is printed anyway" "$(grep -v '^$' "$T/want")" "$(grep -v '^$' "$T/saw")"
-microgpt -q --samples 0 --log /dev/stdout | sed 1,3d >"$T/saw"
-same_file "with -q and without samples: a log, after three lines" "$T/log.csv" "$T/saw"
+if [ -e /dev/stdout ]; then
+    microgpt --log /dev/stdout | tr '\r' '\n' | grep '^[0-9]*,\|^step,' >"$T/rows"
+    same_file "--log /dev/stdout: all rows, in a pipe" "$T/log.csv" "$T/rows"
+    microgpt --log /dev/stdout >"$T/rows"
+    tr '\r' '\n' <"$T/rows" | grep '^[0-9]*,\|^step,' >"$T/saw"
+    same_file "in a file" "$T/log.csv" "$T/saw"
+    tr '\r' '\n' <"$T/rows" | grep -v '^[0-9]*,\|^step,' >"$T/saw"
+    tr '\r' '\n' <$R/microgpt-names2018.stdout >"$T/want"
+    same "and what is printed anyway" "$(grep -v '^$' "$T/want")" "$(grep -v '^$' "$T/saw")"
+    microgpt -q --samples 0 --log /dev/stdout | sed 1,3d >"$T/saw"
+    same_file "with -q and without samples: a log, after three lines" "$T/log.csv" "$T/saw"
+else
+    skip "--log /dev/stdout" "there is no /dev/stdout"
+fi
 
 # Options in any order and form. Each of these lines is the same run.
 notes_may=yes
@@ -113,6 +117,27 @@ check "make install, a second time" installed install DESTDIR="$D" PREFIX=/opt/m
 check "make uninstall" installed uninstall DESTDIR="$D" PREFIX=/opt/my
 same "what make uninstall leaves" "" "$(find "$D" 2>/dev/null)"
 check "make uninstall, a second time" installed uninstall DESTDIR="$D" PREFIX=/opt/my
+
+# Where others could not read what is installed, under a name that a shell would read, or without a program that runs.
+odd="$T/it's \"my\" \$HOME \`id\`"
+(umask 077 && installed install PREFIX="$(echo "$odd" | sed 's/\$/$$/g')") >"$T/check.log" 2>&1
+in_folder "installed in a folder with an odd name" / "$odd/bin/microgpt"
+# shellcheck disable=SC2012
+same "with a umask of 077, everyone can read it" "-rwxr-xr-x -rw-r--r-- drwxr-xr-x -rw-r--r--" \
+    "$(cd "$odd" && ls -ld bin/microgpt share/microgpt/names.txt share/man/man1/microgpt.1 share/microgpt | cut -c 1-10 | paste -s -d ' ' -)"
+installed uninstall PREFIX="$(echo "$odd" | sed 's/\$/$$/g')" >"$T/check.log" 2>&1
+same "and make uninstall takes it away" "" "$(find "$odd" 2>/dev/null)"
+cp -R "$T/source" "$T/lame"
+rm "$T/lame/microgpt.1"
+printf '#!/bin/sh\nexit 1\n' >"$T/lame/microgpt"
+make -s -C "$T/lame" -o microgpt microgpt.1 >"$T/check.log" 2>&1
+same "a program that does not run: no manual page" "2 0" "$? $(find "$T/lame" -name 'microgpt.1*' | grep -v /data/ | wc -l | tr -d ' ')"
+if command -v bmake >/dev/null 2>&1; then
+    (cd "$T/lame" && bmake) >"$T/check.log" 2>&1
+    same "BSD make: a sentence" "1 1" "$? $(grep -c 'needs GNU make' "$T/check.log")"
+else
+    skip "BSD make" "there is no bmake"
+fi
 
 # Without /proc, and started by its bare name, it is found along PATH. Folders that were there before stay there.
 printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"

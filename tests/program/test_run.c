@@ -96,13 +96,14 @@ static void test_folder(void)
         const char *name, *folder;
     } programs[] = {
         {"/usr/local/bin/microgpt", "/usr/local/bin/"},
-        {"./microgpt", "./"},
+        {"./nowhere", "./"},
         {"nowhere-at-all", ""},
-        {"sh", "/bin/"},
+        {"link", "/"},
         {"/a/name/that/is/much/longer/than/the/room", ""},
     };
     missing = READLINK;
-    setenv("PATH", "/nowhere:/bin:/usr/bin", 1);
+    check(symlink("/", FOLDER "/link") == 0, "a link that leads elsewhere");
+    setenv("PATH", "/nowhere:" FOLDER ":/bin", 1);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         program_folder(programs[i].name, folder, sizeof folder);
         check(strcmp(folder, programs[i].folder) == 0,

@@ -82,8 +82,12 @@ same "a log that begins later: its part of the curve" "yes yes" "$(has 'loss ove
 sed 's/^\([5-9]\),[^,]*/\1,1e308/' "$dir/log.csv" | head -n 301 >"$dir/large.csv"
 on_terminal 80 "" "sh -c './microgpt --resume $dir/model --steps 500 --samples 0 --log $dir/large.csv; echo status \$?'"
 same "a log with a sum that is not finite: no curve, and no crash" "no yes" "$(has 'loss over') $(has 'status 0')"
-on_terminal 80 "" "./microgpt --steps 3 --samples 0 --log /dev/stdout"
-same "a log on the terminal: rows alone" "no yes" "$(has "$esc") $(has '^3,[0-9.]*,0.00')"
+if [ -e /dev/stdout ]; then
+    on_terminal 80 "" "./microgpt --steps 3 --samples 0 --log /dev/stdout"
+    same "a log on the terminal: rows alone" "no yes" "$(has "$esc") $(has '^3,[0-9.]*,0.00')"
+else
+    skip "a log on the terminal" "there is no /dev/stdout"
+fi
 
 # A terminal that shrinks. What is on its screen is known to tmux.
 screen() { tmux -L "microgpt-$$" "$@"; }
@@ -133,4 +137,12 @@ same "standard output into a file: its bytes are those of a pipe" yes "$(cmp -s 
 same "and progress is drawn" yes "$(has '┤')"
 on_terminal 80 "" "sh -c './microgpt --steps 100000000 --lr 1e300; echo status \$?'"
 same "a failure's line stands alone" "yes yes" "$(has 'microgpt: step [0-9]*: the loss is not finite') $(has 'status 1')"
+
+# Few digits for people, all of them for programs.
+microgpt -q --steps 5 --samples 0 --save "$dir/eval.safetensors" >"$dir/out" 2>&1
+on_terminal 80 "" "./microgpt eval $dir/eval.safetensors --docs 20"
+microgpt eval "$dir/eval.safetensors" --docs 20 >"$dir/all" 2>&1
+same "eval on a terminal: the figures of a pipe, with six digits" "$(awk 'NR > 2 { $NF = sprintf("%.6g", $NF) } 1' "$dir/all")" \
+    "$(tr -d '\r' <"$dir/seen")"
+same "eval in a pipe: 17 digits" 3 "$(grep -c '\.[0-9]\{14,\}$' "$dir/all")"
 finish
