@@ -91,7 +91,8 @@ end
 define here
   pipe -d @ info record @ grep -q "^Active record target"
   set $recording = $_shell_exitcode == 0
-  pipe -d @ info locals @ awk '/^[a-z_]+ = \(double \*\)|^[a-z_]+ = 0x/ && !seen[$1]++ { print "call show_pointer(\"" $1 "\", " $1 ")" } END { print "call show_pointer(0, 0)" }' >.build/here.gdb
+  pipe -d @ info line *$pc @ sed -n 's/^Line \([0-9]*\) of "microgpt.c".*/call show_before(\1)/p' >.build/here.gdb
+  pipe -d @ info locals @ awk '/^[a-z_]+ = \(double \*\)|^[a-z_]+ = 0x/ && !seen[$1]++ { print "call show_pointer(\"" $1 "\", " $1 ")" } END { print "call show_pointer(0, 0)" }' >>.build/here.gdb
   shell grep -q show_pointer .build/here.gdb
   if $recording
     view 0

@@ -11,42 +11,43 @@
 #include <string.h>
 #include <unistd.h>
 
-static Job job;  // too large for small stacks
+static Job the_job;  // too large for small stacks
 
-static void free_job(void)
+static void free_job(Job *job)
 {
-    Run *run = &job.run;
-    close_checkpoint(&job.checkpoint);
+    Run *run = &job->run;
+    close_checkpoint(&job->checkpoint);
     free(run->docs.list);
     free(run->docs.text);
     free_tokenizer(&run->tokenizer);
     free_model(&run->model);
-    free(job.samples.prompt.tokens);
-    free(job.samples.known);
-    free(job.weights);
-    free(job.stats);
-    free(job.page.html);
-    free(job.page.model);
-    free(job.page.log.list);
+    free(job->samples.prompt.tokens);
+    free(job->samples.known);
+    free(job->weights);
+    free(job->stats);
+    free(job->page.html);
+    free(job->page.model);
+    free(job->page.log.list);
 }
 
 // Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
 static void out_of_memory(void)
 {
-    if (job.progress.show_bar) show("\r\033[J");
-    fail_stopped(&job, "not enough memory");
+    Job *job = &the_job;
+    if (job->progress.show_bar) show("\r\033[J");
+    fail_stopped(job, "not enough memory");
     exit(report(false));
 }
 
 // The documents of --data, or the shipped names, as characters.
-static bool read_texts(void)
+static bool read_texts(Job *job)
 {
-    const Options *o = &job.o;
+    const Options *o = &job->o;
     char name[4200];
     int file = STDIN_FILENO;
     snprintf(name, sizeof name, "%s", data_name(o));
     if (!o->data) {
-        file = open_shipped(job.argv[0], "names.txt", name, sizeof name);
+        file = open_shipped(job->argv[0], "names.txt", name, sizeof name);
     } else if (strcmp(o->data, "-") != 0) {
         file = open_file(o->data, O_RDONLY);
     }
@@ -54,8 +55,8 @@ static bool read_texts(void)
     if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
     unsigned char *bytes = NULL;
     size_t n = 0;
-    bool ok = (fstat(file, &job.data_file) == 0 || fail_errno(name)) &&
-              read_all(file, &bytes, &n, name) && split_documents(bytes, n, &job.run.docs, name);
+    bool ok = (fstat(file, &job->data_file) == 0 || fail_errno(name)) &&
+              read_all(file, &bytes, &n, name) && split_documents(bytes, n, &job->run.docs, name);
     free(bytes);
     if (file != STDIN_FILENO) close(file);
     return ok;
@@ -64,30 +65,32 @@ static bool read_texts(void)
 // What the story reads. The tokenizer gets its memory, too, so that nothing fails in between.
 bool read_documents(Run *run)
 {
-    if (!read_texts() || !new_tokenizer(&run->tokenizer)) return false;
-    if (job.o.save || job.o.resume) job.fingerprint = fingerprint(&run->docs);
+    Job *job = run->job;
+    if (!read_texts(job) || !new_tokenizer(&run->tokenizer)) return false;
+    if (job->o.save || job->o.resume) job->fingerprint = fingerprint(&run->docs);
     return true;
 }
 
 // Without --data, the documents are the shipped names: they must be what the model was trained on,
 // as far as its file says. The documents are not encoded yet.
-static bool check_documents(void)
+static bool check_documents(Job *job)
 {
-    const Header *header = &job.checkpoint.header;
+    const Header *header = &job->checkpoint.header;
     const char *data = find_metadata(header, "train.data");
     bool says = data && find_metadata(header, "train.fingerprint");
-    return job.o.data || !says ||
-           fingerprint(&job.run.docs) == job.checkpoint.options.fingerprint ||
+    return job->o.data || !says ||
+           fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint ||
            usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
                  data);
 }
 
 // A model and the documents to judge it by: the first *n of them, `most` unless --docs says.
-static bool load_with_documents(size_t most, size_t *n)
+static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
-    Run *run = &job.run;
-    if (!read_texts() || !load_model(&job, job.o.arguments[0]) || !check_documents()) return false;
-    uint64_t docs = job.o.docs ? job.o.docs : most;
+    Run *run = &job->run;
+    if (!read_texts(job) || !load_model(job, job->o.arguments[0]) || !check_documents(job))
+        return false;
+    uint64_t docs = job->o.docs ? job->o.docs : most;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
     for (size_t i = 0; i < *n; i++) {
         const Document *doc = &run->docs.list[i];
@@ -96,55 +99,56 @@ static bool load_with_documents(size_t most, size_t *n)
         char bytes[4];
         uint32_t unknown = doc->tokens[done];
         int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X", data_name(&job.o),
-                    doc->line, length, bytes, length ? ", " : "", (unsigned)unknown);
+        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X",
+                    data_name(&job->o), doc->line, length, bytes, length ? ", " : "",
+                    (unsigned)unknown);
     }
     note_documents(run, *n);
     return true;
 }
 
 // The story. A resumed run takes its options from the file before it begins.
-static bool run_train(void)
+static bool run_train(Job *job)
 {
-    const Options *o = &job.o;
-    Checkpoint *checkpoint = &job.checkpoint;
+    const Options *o = &job->o;
+    Checkpoint *checkpoint = &job->checkpoint;
     if (o->resume && !open_checkpoint(checkpoint, o->resume)) return false;
-    if (o->resume && !take_options(&job.o, checkpoint)) return false;
-    if (!microgpt(&job.run)) return false;
-    if (job.progress.show_bar && o->config.samples) {
+    if (o->resume && !take_options(&job->o, checkpoint)) return false;
+    if (!microgpt(&job->run)) return false;
+    if (job->progress.show_bar && o->config.samples) {
         show("samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n",
-             job.samples.n_known, o->config.samples);
+             job->samples.n_known, o->config.samples);
     }
     return true;
 }
 
 // Samples alone. The random numbers go on from where training left them, unless another seed is
 // asked for: the names are those that training printed.
-static bool run_sample(void)
+static bool run_sample(Job *job)
 {
-    const Options *o = &job.o;
-    const Checkpoint *checkpoint = &job.checkpoint;
-    Run *run = &job.run;
-    if (!load_model(&job, o->arguments[0])) return false;
+    const Options *o = &job->o;
+    const Checkpoint *checkpoint = &job->checkpoint;
+    Run *run = &job->run;
+    if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
-    if (o->new && !(read_texts() && check_documents())) return false;
-    if (o->new && !know_documents(&job, run->docs.n, o->config.samples, NULL)) return false;
+    if (o->new && !(read_texts(job) && check_documents(job))) return false;
+    if (o->new && !know_documents(job, run->docs.n, o->config.samples, NULL)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
-    random_seed(&job.rng, o->config.seed);
-    if (checkpoint->has_random && same) job.rng = checkpoint->random;
+    random_seed(&job->rng, o->config.seed);
+    if (checkpoint->has_random && same) job->rng = checkpoint->random;
     return infer(run);
 }
 
 // How surprised a model is by documents, token by token.
-static bool run_eval(void)
+static bool run_eval(Job *job)
 {
-    Run *run = &job.run;
+    Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(SIZE_MAX, &n_docs)) return false;
+    if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
     double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
     if (!isfinite(exp(loss))) {
-        return fail("%s: the %s is not finite", job.o.arguments[0],
+        return fail("%s: the %s is not finite", job->o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");
     }
     int digits = isatty(STDOUT_FILENO) ? 6 : 17;  // people want few, programs all
@@ -154,59 +158,62 @@ static bool run_eval(void)
 }
 
 // What the heads look at: in one word, or over a file of documents.
-static bool run_heads(void)
+static bool run_heads(Job *job)
 {
-    const Options *o = &job.o;
+    const Options *o = &job->o;
     size_t n_docs = 0;
-    if (o->n_arguments < 2) return load_with_documents(1000, &n_docs) && show_heads(&job, n_docs);
+    if (o->n_arguments < 2)
+        return load_with_documents(job, 1000, &n_docs) && show_heads(job, n_docs);
     if (o->data || o->docs) return usage("--data and --docs go with heads MODEL, not with a word");
-    return load_model(&job, o->arguments[0]) &&
-           read_prompt(&job.run, "the word", o->arguments[1]) && show_word(&job);
+    return load_model(job, o->arguments[0]) &&
+           read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
 
 // The model as a page for a browser. Documents go in if they are asked for, or if the shipped
 // names are what it was trained on.
-static bool run_page(void)
+static bool run_page(Job *job)
 {
-    const char *path = job.o.arguments[0];
+    const char *path = job->o.arguments[0];
     if (isatty(STDOUT_FILENO)) {
         return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > "
                      "page.html",
                      path);
     }
-    if (!load_model(&job, path) || !read_page(&job) || !read_texts()) return false;
-    job.fingerprint = fingerprint(&job.run.docs);
-    say_page(&job, job.o.data || job.fingerprint == job.checkpoint.options.fingerprint);
+    if (!load_model(job, path) || !read_page(job) || !read_texts(job)) return false;
+    job->fingerprint = fingerprint(&job->run.docs);
+    say_page(job, job->o.data || job->fingerprint == job->checkpoint.options.fingerprint);
     return true;
 }
 
 bool read_command_line(int argc, char **argv)
 {
+    Job *job = &the_job;
     start_output();
-    job.argc = argc;
-    job.argv = argv;
-    job.no_memory = out_of_memory;
-    job.run = (Run){.config = &job.o.config, .rng = &job.rng, .job = &job};
-    return parse_command_line(&job.o, argc, argv);
+    job->argc = argc;
+    job->argv = argv;
+    job->no_memory = out_of_memory;
+    job->run = (Run){.config = &job->o.config, .rng = &job->rng, .job = job};
+    return parse_command_line(&job->o, argc, argv);
 }
 
 bool run_command(void)
 {
-    static bool (*const runs[])(void) = {
+    static bool (*const runs[])(Job * job) = {
         [TRAIN] = run_train, [SAMPLE] = run_sample, [EVAL] = run_eval,
         [HEADS] = run_heads, [PAGE] = run_page,
     };
-    const Command *command = job.o.command;
+    Job *job = &the_job;
+    const Command *command = job->o.command;
     bool ok = true;
-    if (job.o.help) {
+    if (job->o.help) {
         print_help(command);
-    } else if (job.o.version) {
+    } else if (job->o.version) {
         say("microgpt %s\n", VERSION);
     } else {
         if (command->bit == TRAIN) handle_signals();
-        ok = runs[command->bit]();
+        ok = runs[command->bit](job);
     }
-    free_job();
+    free_job(job);
     return ok;
 }
 

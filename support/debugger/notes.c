@@ -112,6 +112,20 @@ int statement_start(int line)
     return line;
 }
 
+// The line that declares a pointer, in the function around a line; 0 if there is none.
+int declared_at(const char *name, int line)
+{
+    char text[80];
+    snprintf(text, sizeof text, "*%s =", name);
+    read_source();
+    if (line < 1 || line > source.n) return 0;
+    while (line > 1 && source.lines[line - 1][0] != '{') line--;
+    for (; line < source.n && source.lines[line - 1][0] != '}'; line++) {
+        if (strstr(source.lines[line - 1], text)) return line;
+    }
+    return 0;
+}
+
 // The comment on a statement, whole: beside its first line, or the lines above it.
 void print_comment(int line, const char *indent)
 {

@@ -235,10 +235,18 @@ void show_vectors(void)
     if (!any) print("There are none yet: step on.\n");
 }
 
-// A variable of the debugger's frame: its first numbers, and what it points to. NULL ends the list.
+// Where the debugger's frame is: a variable of microgpt.c that is declared further down has no number
+// yet, or one of the time before.
+static int frame_line;
+
+void show_before(int line) { frame_line = line; }
+
+// A variable of that frame: its first numbers, and what it points to. NULL ends the list.
 void show_pointer(const char *name, double *x)
 {
     static size_t shown;
+    if (name && frame_line && declared_at(name, frame_line) >= frame_line) return;
+    if (!name) frame_line = 0;
     if (!name && !shown) print("No vector is there yet: step on.\n");
     shown = name ? shown : 0;
     if (!name || !watched.model || watched.model->tape.fused || !on_tape(x)) return;

@@ -20,6 +20,7 @@ void show_views(void);
 void show_document(void);
 void show_here(void);                            // the vectors of the call that is under way
 void show_pointer(const char *name, double *x);  // one variable of the debugger's frame
+void show_before(int line);                      // of microgpt.c: what follows is about this place
 void show_vectors(void);
 void show_vector(const char *name, int position);
 void show_row(const char *name, int i);
@@ -133,6 +134,7 @@ double *find_parameter(const char *name, int row, int column);
 const Matrix *find_matrix(const char *name);
 const char *source_line(int line);
 int statement_start(int line);
+int declared_at(const char *name, int line);         // of a pointer, in the function around a line
 void print_statement(int line, const char *indent);  // the code, without its comment
 void print_comment(int line, const char *indent);
 const char *comment_on(int line);

@@ -36,7 +36,7 @@ done
 # their names at once, and no file of the debugger changes for them.
 copied spelled 's/softmax(tape, attn_logits, seen)/softmax(\&model->tape, attn_logits, seen)/
     s/x = linear(tape, x, layer->mlp_fc1)/x = linear((tape), x, layer->mlp_fc1)/
-    s/x = ag_relu(tape, x, n_hidden);/x = twice(tape, ag_cube(tape, x, n_hidden), n_hidden);/
+    s/x = ag_relu(tape, x, \([a-z_]*\));/x = twice(tape, ag_cube(tape, x, \1), \1);/
     s|^// The model itself.*|static double *twice(Tape *tape, double *a, size_t n)\
 {\
     double *half = ag_mul_const(tape, a, 1, n);\
@@ -62,6 +62,7 @@ static void cube_backward(const Tape *t, const Entry *e)\
 }\
 &|; s/^    \[OP_COPY\].*/&\
     [OP_CUBE] = {"cube", cube_forward, cube_backward},/' "$T/spelled/autograd.c"
+check "gpt() calls them" grep -q 'twice(tape, ag_cube(tape, x,' "$T/spelled/microgpt.c"
 (cd "$T/spelled" && make -s CC="$CC" microgpt-debug 2>&1) >"$T/log"
 same "a new operation and a new function compile" "" "$(grep error "$T/log")"
 

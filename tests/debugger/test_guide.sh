@@ -130,8 +130,7 @@ typed_in()
     { echo begin; commands "$2"; } >"$T/commands"
     (cd "$T/$1" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
 }
-n=n_hidden
-changed softplus "s/x = ag_relu(tape, x, n_hidden);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, $n), 1, $n), $n);/"
+changed softplus 's/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 typed_in softplus '### 8.'
 has "8: the activation has its name and its operation" "act[0]@3" "$T/session"
 has "8: a logarithm" "(log)" "$T/session"

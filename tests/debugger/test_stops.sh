@@ -118,7 +118,7 @@ near "all vectors of the first document" "$(while read -r _ name p; do
 done <"$T/rows")" "$(sed -n 's/^ *\[ *[0-9]*\]//p' "$T/session")"
 
 changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 2 * 2 * head_dim;/
-    s/x = ag_relu(tape, x, n_hidden);/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, n_hidden), 1, n_hidden), n_hidden);/'
+    s/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 SEED=$((SEED + 1))
 stops 16 >"$T/commands"
 (cd "$T/shared" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \

@@ -70,20 +70,22 @@ printf '%s\n' go 'go 99' go 'go 0' more more 'go 18' go quit | tour >"$T/typed"
 same "go 99 and go 0 lose nothing" "1 2 3 18 19" "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed"))"
 same "and no command is undefined" 0 "$(grep -c Undefined "$T/typed")"
 
-# Ctrl-C on the way: the stop is not shown.
-(
-    { printf 'go 17\ngo\n'; sleep 4; printf 'quit\n'; } | tour >"$T/typed" &
-    tour=$!
-    for i in $(seq 50); do
-        ! grep -q 'without a stop' "$T/typed" 2>/dev/null || break
-        sleep 0.1
-    done
-    sleep 0.3
-    for process in $(pgrep -x microgpt-debug); do
-        ! tr '\0' ' ' <"/proc/$process/environ" 2>/dev/null | grep -q "PWD=$ROOT " || kill -INT "$process"
-    done
-    wait $tour
-)
+# Ctrl-C on the way: the stop is not shown. The program is the child of this gdb.
+mkfifo "$T/keys"
+gdb -nx -q -x .gdbinit -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 <"$T/keys" >"$T/typed" 2>&1 &
+gdb=$!
+exec 3>"$T/keys"
+printf 'go 17\ngo\n' >&3
+for i in $(seq 100); do
+    ! grep -q 'without a stop' "$T/typed" || break
+    sleep 0.1
+done
+sleep 0.3
+program=$(pgrep -P $gdb -x microgpt-debug)
+[ -z "$program" ] || kill -INT "$program"
+printf 'quit\n' >&3
+exec 3>&-
+wait $gdb
 same "Ctrl-C on the way to stop 18 shows no stop" "17" "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed"))"
 has "but says so" "(Interrupted on the way to stop 18" "$T/typed"
 

@@ -42,7 +42,7 @@ fi
 mkdir -p "$T/alone"
 cp microgpt "$T/alone/microgpt"
 what="the shipped names missing"
-fails 1 "$T/alone/*names.txt: No such file or directory; to use other documents: --data FILE" "$T/alone/microgpt"
+fails 1 "*/alone/*names.txt: No such file or directory; to use other documents: --data FILE" "$T/alone/microgpt"
 
 # What is not text, with the number of its line.
 utf8()
