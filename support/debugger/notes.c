@@ -276,7 +276,6 @@ void note_position(const Tape *tape, size_t position)
 {
     notes.position = position;
     notes.position_entries = tape->n_entries;
-    walk_position(position);
 }
 
 // Until backward() has cleared all gradients and set this one to 1, it is no number that it sets.

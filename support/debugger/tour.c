@@ -561,8 +561,6 @@ void walk_note(const char *function, int line, const size_t loops[3], bool done)
     }
 }
 
-void walk_position(size_t position) { (void)position; }
-
 void walk_backward(void)
 {
     while (walking() && stops[next_stop - 1].when == AT_BACKWARD) arrive();

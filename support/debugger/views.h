@@ -150,7 +150,6 @@ void print_entry(const Entry *e);
 enum { WIDTH = 79 };
 
 // tour.c: the walk without a debugger.
-void walk_position(size_t position);
 void walk_note(const char *function, int line, const size_t loops[3], bool done);
 void walk_backward(void);
 void walk_adam(void);
