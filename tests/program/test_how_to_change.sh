@@ -135,10 +135,10 @@ after support/commands.c '#include "command_line.h"' <<'END'
 END
 replace support/commands.c 's/\[PAGE\] = run_page,/[PAGE] = run_page, [PARAMS] = run_params,/'
 before support/commands.c 'bool read_command_line(' <<'END'
-static bool run_params(void)
+static bool run_params(Job *job)
 {
-    if (!load_model(&job, job.o.arguments[0])) return false;
-    say_count(&job.run.model);
+    if (!load_model(job, job->o.arguments[0])) return false;
+    say_count(&job->run.model);
     return true;
 }
 
@@ -173,7 +173,7 @@ same "the manual page knows them" "2 1 1" "$(grep -c '^.B microgpt params\|^.SH 
 # --- All tests, as a user runs them.
 rm -f "$S/m" "$S/log" "$S/microgpt.1"
 git_here add -A && git_here commit -q -m changed
-unset MICROGPT_WRAPPER VERBOSE BUILD
+unset MICROGPT_WRAPPER VERBOSE BUILD TESTS
 ALL='' make -s -C "$S" test CC="$CC" CFLAGS="$CFLAGS" LDFLAGS="$LDFLAGS" ${HOW_TO_CHANGE_TESTS:+TESTS="$HOW_TO_CHANGE_TESTS"} >"$T/test.log" 2>&1
 status=$?
 grep 'not ok - ' "$T/test.log" | head -n 20 | sed 's/^ *not ok - /in the copy: /'
