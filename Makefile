@@ -46,8 +46,13 @@ run: microgpt    ## build, train on the shipped names, print twenty new ones
 .PHONY: page
 page: microgpt    ## train for longer, write the model as microgpt.html, a page for a browser
 	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
-	./microgpt page microgpt.safetensors --log microgpt.csv >microgpt.html
+	./microgpt page microgpt.safetensors --log microgpt.csv maria >microgpt.html
 	@echo "microgpt.html is ready: open it in a browser"
+
+# The README's picture. It needs node, Chromium, and puppeteer-core from npm.
+.PHONY: picture
+picture: page    ## draw .github/page.png, the picture in the README, from microgpt.html
+	@NODE_PATH="$$NODE_PATH:tests/build/node/node_modules" node tests/page/picture.js microgpt.html .github/page.png
 
 # The build to step through: nothing optimized, nothing inlined, every + and * an entry of the tape. The same output.
 DEBUG        = .build/debug

@@ -131,16 +131,78 @@ static void say_documents(Job *job)
     say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
 }
 
-// A part of the shipped page, for browsers: without indentation, comments on their own lines and
-// blank lines.
+// A style or a script that is being written: what is open in it (quotes, and a { for each hole in a `text ${like this}`),
+// the last byte, and the space or newline after it, which may not be needed.
+typedef struct Code {
+    const char *signs;  // beside these, spaces say nothing
+    const char *goes_on;  // after these, newlines
+    char open[64];
+    unsigned char last, gap;
+} Code;
+
+static bool is_one_of(const char *set, unsigned char c)
+{
+    return c && strchr(set, c);
+}
+
+// Is the gap before c needed? Lines are kept, but for those that were broken to fit a screen.
+static bool needs_gap(const Code *code, unsigned char c)
+{
+    if (code->gap == '\n') return !is_one_of(code->goes_on, code->last) && !is_one_of("?:&|.)]{}", c);
+    bool twice = is_one_of("+-", code->last) && is_one_of("+-", c);  // a - -b
+    return twice || (!is_one_of(code->signs, code->last) && !is_one_of(code->signs, c));
+}
+
+// Writes a line of code. Texts in quotes stay as they are.
+static void say_code(Code *code, const unsigned char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t depth = strlen(code->open), length = 1;
+        unsigned char c = line[i], next = i + 1 < n ? line[i + 1] : 0, quote = 0;
+        if (depth && code->open[depth - 1] != '{') quote = (unsigned char)code->open[depth - 1];
+        if (!quote && (c == ' ' || c == '\n')) {
+            if (code->gap != '\n') code->gap = c;
+            continue;
+        }
+        if (code->gap && needs_gap(code, c)) put_bytes(&standard_output, &code->gap, 1);
+        code->gap = 0;
+        bool makes_hole = quote == '`' && c == '$' && next == '{';
+        bool opens = makes_hole || (!quote && (is_one_of("\"'`", c) || (depth && c == '{')));
+        if (opens && depth + 1 < sizeof code->open) {
+            code->open[depth] = makes_hole ? '{' : (char)c;
+            code->open[depth + 1] = 0;
+        } else if (depth && c == (quote ? quote : '}')) {
+            code->open[depth - 1] = 0;
+        }
+        if (next && (makes_hole || (quote && c == '\\'))) length = 2;
+        put_bytes(&standard_output, line + i, length);
+        i += length - 1;
+        code->last = line[i];
+    }
+}
+
+// A part of the shipped page, for browsers: without indentation, blank lines, lines that are comments, and what else
+// a style or a script does not need.
 static void say_html(const unsigned char *html, size_t n)
 {
+    static const Code style = {.signs = ",;:{}>!", .goes_on = ",;:{"};
+    static const Code script = {.signs = ",;:{}<>!=?&|+-*/%()[]", .goes_on = ",([{=?:&|"};
+    Code code = {.signs = NULL};
     for (size_t i = 0, next; i < n; i = next) {
         while (i < n && html[i] == ' ') i++;
-        const unsigned char *newline = memchr(html + i, '\n', n - i);
+        const unsigned char *line = html + i, *newline = memchr(line, '\n', n - i);
         next = newline ? (size_t)(newline - html) + 1 : n;
-        bool comment = next - i > 2 && html[i] == '/' && html[i + 1] == '/';
-        if (html[i] != '\n' && !comment) put_bytes(&standard_output, html + i, next - i);
+        bool is_comment = next - i > 2 && line[0] == '/' && (line[1] == '/' || line[1] == '*');
+        const char *text = (const char *)line;
+        if (is_comment || *line == '\n') continue;
+        if (code.signs && strncmp(text, "</s", 3) == 0) {
+            if (code.gap) put_bytes(&standard_output, &code.gap, 1);
+            code.signs = NULL;
+        }
+        if (code.signs) say_code(&code, line, next - i);
+        else put_bytes(&standard_output, line, next - i);
+        if (strncmp(text, "<style>", 7) == 0) code = style;
+        if (strncmp(text, "<script>", 8) == 0) code = script;
     }
 }
 

@@ -17,14 +17,20 @@ names=$T/names.safetensors page=$T/names.html
 microgpt page "$names" --log "$T/names.csv" >"$page" 2>"$T/stderr"
 same "page: exit status and standard error" "0 " "$? $(cat "$T/stderr")"
 size=$(wc -c <"$page")
-check "at most 250 KB: $size" test "$size" -le 250000
+check "at most 350 KB: $size" test "$size" -le 350000
 microgpt page "$names" -q maria >"$T/word.html"
 same "the word is in it" '"word":"maria",' "$(grep '^"word":' "$T/word.html")"
+printf 'anna\nbo\n' >"$T/two.txt"
+same "other documents, in the order of the seed" '"documents":"bo\nanna",' \
+    "$(microgpt page "$names" --data "$T/two.txt" | grep '^"documents":')"
+same "and that they are others" '"own":false}</script>' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
+size=$(grep '^"documents":' "$page" | sed 's/.*:"//; s/",$//; s/\\n/ /g' | tr -d '\n' | wc -c)
+check "the shipped names, up to 32 KB: $size" test "$size" -gt 32700 -a "$size" -le 32768
 fails 2 "the word Maria: the model does not know the character M" microgpt page "$names" Maria
 fails 2 "the word *: too long: *" microgpt page "$names" abcdefghijklmnop
 fails 2 "page: an argument is missing; see microgpt page --help" microgpt page
 fails 2 "three: one argument too many; see microgpt page --help" microgpt page one two three
-fails 2 "--data: no such option; *ee microgpt page --help" microgpt page "$names" --data x
+fails 1 "*nowhere: No such file or directory" microgpt page "$names" --data "$T/nowhere"
 fails 1 "*nowhere: No such file or directory" microgpt page "$T/nowhere"
 fails 1 "*nowhere: No such file or directory" microgpt page "$names" --log "$T/nowhere"
 fails 1 "*names.safetensors: not a log of a run: *" microgpt page "$names" --log "$names"
@@ -37,10 +43,12 @@ for row in '1,nan,0.1' '1;2;3' 'x,2.5,0.1' '1,2.5' '1,,0.1' '' '1,'; do
     what="a log with the row '$row'"
     fails 1 "*row.csv:2: not the step,loss,lr of the next step" microgpt page "$names" --log "$T/row.csv"
 done
+printf 'step,loss,lr\n1,1e308,0.01\n2,1e308,0.01\n' >"$T/high.csv"
+fails 1 "*high.csv: losses too large for a curve" microgpt page "$names" --log "$T/high.csv"
 printf 'step,loss,lr\n7,2.5,0.01\n8,2.25,0.01\n9,2.' >"$T/part.csv"
 same "a log that is being written: its whole lines" \
-    '"log":{"first":7,"steps":2,"points":[[2.5,2.5,2.5],[2.25,2.25,2.25]]}}' \
-    "$(microgpt page "$names" --log "$T/part.csv" | sed -n 's/^\("log":.*\)<\/script>$/\1/p')"
+    '"log":{"first":7,"steps":2,"points":[2.5,2.25]},' \
+    "$(microgpt page "$names" --log "$T/part.csv" | grep '^"log":')"
 if [ -w /dev/full ]; then
     full() { microgpt page "$names" >/dev/full; }
     fails 1 "standard output: *" full
@@ -57,6 +65,9 @@ model large --steps 0 --n-embd 288 --n-head 2
 fails 1 "*large.safetensors: too large for a page: * parameters, and the limit is 1000000" microgpt page \
     "$T/large.safetensors"
 rm -f "$T/large.safetensors"
+model long --steps 0 --block-size 1025
+fails 1 "*long.safetensors: too long a block for a page: 1025 positions, and the limit is 1024" microgpt page \
+    "$T/long.safetensors"
 
 # Where the shipped page is: nowhere, without a place for the model, where it is installed, and where make runs.
 same "one place for the model in data/page.html" 1 "$(grep -c 'THE MODEL' data/page.html)"
@@ -66,14 +77,50 @@ alone() { (cd "$T/alone" && ./microgpt "$@"); }
 fails 1 "*page.html: No such file or directory" alone page "$names"
 echo "no place" >"$T/alone/data/page.html"
 fails 1 "*page.html: no place for the model in it" alone page "$names"
+
+# What a browser does not need is left out; texts in quotes stay as they are.
+cat >"$T/alone/data/page.html" <<'END'
+<p>Some text : as it is</p>
+<style>
+    /* gone */
+    a, b > i { margin: 0 auto;
+        width: calc(1px + 2px); }
+</style>
+<script id="model">THE MODEL</script>
+<script>
+    // gone
+    const a = "x = 1, \" y", b = `t , ${f("{ , }", `in , ${a + 1}`)} , z`, c = 'q , "r', d = a - -b;
+
+    if (a) {
+        e = b ? c
+            : d;
+    }
+    f(a,
+        b);
+</script>
+END
+cat >"$T/squeezed" <<'END'
+<p>Some text : as it is</p>
+<style>
+a,b>i{margin:0 auto;width:calc(1px + 2px);}
+</style>
+<script>
+const a="x = 1, \" y",b=`t , ${f("{ , }",`in , ${a+1}`)} , z`,c='q , "r',d=a- -b;
+if(a){e=b?c:d;}
+f(a,b);
+</script>
+END
+cp data/names.txt "$T/alone/data/"
+alone page "$names" | grep -v '^"\|^<script id' >"$T/squeezed.seen"
+same_file "the page without what a browser does not need" "$T/squeezed" "$T/squeezed.seen"
 cp microgpt "$T/usr/bin/"
-cp data/page.html "$T/usr/share/microgpt/"
+cp data/names.txt data/page.html "$T/usr/share/microgpt/"
 "$T/usr/bin/microgpt" page "$names" --log "$T/names.csv" >"$T/installed.html"
 same_file "the installed program writes the same page" "$page" "$T/installed.html"
 cp data/names.txt data/page.html "$T/alone/data/"
 (cd "$T/alone" && make -s -o microgpt page) >"$T/make.log" 2>&1
 same "make page says how to open it" \
-    "microgpt.html is ready: double-click it, or open file://$T/alone/microgpt.html in a browser" "$(cat "$T/make.log")"
+    "microgpt.html is ready: open it in a browser" "$(tail -n 1 "$T/make.log")"
 same "make page: 20,000 steps, and their curve" '"steps":20000' "$(grep -o '"steps":20000' "$T/alone/microgpt.html")"
 
 finish
