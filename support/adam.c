@@ -11,6 +11,22 @@
  */
 #include "fast.h"
 
+#ifdef VECTORS
+// As adam() in microgpt.c defines it.
+static NOINLINE void plain_adam(double *p, double *g, double *m, double *v, size_t n,
+                                const AdamRates *rates)
+{
+    double beta1 = rates->beta1, beta2 = rates->beta2;
+    for (size_t i = 0; i < n; i++) {
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        double m_hat = m[i] / rates->correct1, v_hat = v[i] / rates->correct2;
+        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
+        g[i] = 0;
+    }
+}
+#endif
+
 bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
 {
 #ifdef VECTORS
@@ -43,13 +59,7 @@ bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRat
             store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
         }
     }
-    for (; i < n; i++) {
-        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
-        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
-        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
-        g[i] = 0;
-    }
+    plain_adam(p + i, g + i, m + i, v + i, n - i, rates);
     return true;
 #else
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;

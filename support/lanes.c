@@ -104,9 +104,9 @@ static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
     if (fast->forward_lanes && fast->forward_lanes(t, lanes, n, k)) return;
     bool (*faster)(Entry *) = fast->forward;
     void (*plain)(Entry *) = operations[op].forward;
-    for (size_t lane = 0; lane < n; lane++) {
-        Entry *e = &lanes[lane][k];
-        if (!faster || !faster(e)) plain(e);
+    for (size_t lane = 0; lane < n && !faster; lane++) plain(&lanes[lane][k]);
+    for (size_t lane = 0; lane < n && faster; lane++) {
+        if (!faster(&lanes[lane][k])) plain(&lanes[lane][k]);
     }
 }
 
@@ -117,9 +117,9 @@ static void backward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
     if (fast->backward_lanes && fast->backward_lanes(t, lanes, n, k)) return;
     bool (*faster)(const Tape *, Entry *) = fast->backward;
     void (*plain)(const Tape *, const Entry *) = operations[op].backward;
-    for (size_t lane = n; lane-- > 0;) {
-        Entry *e = &lanes[lane][k];
-        if (!faster || !faster(t, e)) plain(t, e);
+    for (size_t lane = n; lane-- > 0 && !faster;) plain(t, &lanes[lane][k]);
+    for (size_t lane = n; lane-- > 0 && faster;) {
+        if (!faster(t, &lanes[lane][k])) plain(t, &lanes[lane][k]);
     }
 }
 

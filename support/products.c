@@ -296,11 +296,11 @@ static inline bool is_after(const Tape *t, const double *x, const double *y, siz
 static inline bool can_join(const Tape *t, Op op, const Entry *e, const Entry *before)
 {
     if (e->b != before->b) return false;
-    size_t n_in = op == OP_LINEAR ? e->w->cols : op == OP_WEIGHTED_SUM ? before->n : e->length;
-    size_t n_out = op == OP_WEIGHTED_SUM ? e->length : before->n;
+    bool linear = op == OP_LINEAR, weighted = op == OP_WEIGHTED_SUM;
+    size_t n_in = linear ? e->w->cols : weighted ? before->n : e->length;
     if (e->a < before->a + n_in || !same_chunk(t, e->a, before->a)) return false;
-    if (!is_after(t, e->a, before->out, n_out)) return false;
-    if (op == OP_LINEAR) return true;
+    if (!is_after(t, e->a, before->out, weighted ? e->length : before->n)) return false;
+    if (linear) return true;
     return e->n >= before->n && e->length == before->length && e->stride == before->stride &&
            e->c == before->c && is_after(t, before->out, e->b, (e->n - 1) * e->stride + e->length);
 }
@@ -347,7 +347,7 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
 
 // The gradients of y = w x for few lanes: all is used in place, as many columns at a time as a tile
 // has.
-static void few_lanes_backward(const Tape *t, const Product *p)
+static NOINLINE void few_lanes_backward(const Tape *t, const Product *p)
 {
     double *x[FEW_LANES], *gx[FEW_LANES], *gy[FEW_LANES];
     size_t rows = p->rows[0];
