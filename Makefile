@@ -14,7 +14,7 @@ DESTDIR ?=
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
 CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-COMPILE  = $(CC) $(WARN) $(CFLAGS)
+COMPILE  = $(CC) $(WARN) $(CFLAGS) -pthread
 SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)
 
 # Objects and what they depend on go to OBJECTS. They are built again when the flags change, which a file there holds.

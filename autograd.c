@@ -578,8 +578,7 @@ static void clear_gradients(const Tape *t)
     for (size_t k = t->kept_chunk; k <= t->this_chunk; k++) {
         size_t first = k == t->kept_chunk ? t->kept_values : 0;
         size_t end = k == t->this_chunk ? t->n_values : t->chunk;
-        double *g = grad(t, t->chunks[k] + first);
-        memset(g, 0, (end - first) * sizeof *g);
+        clear(grad(t, t->chunks[k] + first), end - first);
     }
 }
 

@@ -2,6 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
 #include "job.h"
+#include "processors.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +30,7 @@ static void free_job(void)
     free(job.page.html);
     free(job.page.model);
     free(job.page.log.list);
+    stop_threads();
 }
 
 // Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
@@ -190,6 +193,20 @@ bool read_command_line(int argc, char **argv)
     return parse_command_line(&job.o, argc, argv);
 }
 
+static void begin_threads(void)
+{
+    size_t n = processors();
+    set_threads(job.o.threads ? (size_t)job.o.threads : n, n);
+}
+
+static void note_threads(void)
+{
+    size_t missing = missing_threads();
+    if (job.o.quiet || !missing) return;
+    note("%zu of %zu threads could not be started; the result is the same", missing,
+         missing + n_threads);
+}
+
 bool run_command(void)
 {
     static bool (*const runs[])(void) = {
@@ -204,7 +221,9 @@ bool run_command(void)
         say("microgpt %s\n", VERSION);
     } else {
         if (command->bit == TRAIN) handle_signals();
+        if (command->bit & (TRAIN | EVAL | HEADS)) begin_threads();
         ok = runs[command->bit]();
+        note_threads();
     }
     free_job();
     return ok;

@@ -1,0 +1,211 @@
+/* threads.c: a pool of threads, so that all cores share the work of a step.
+ *
+ * share() cuts nothing and decides nothing: it is given parts that can be done in any order, at the
+ * same time, and it does them all. Which thread does a part makes no difference to its bits, so the
+ * number of threads makes none.
+ *
+ *   claiming   One number, `ticket`, says which work it is (high half) and how many of its parts are
+ *              left (low half). Whoever lowers it by one has a part. Nobody waits for a thread that
+ *              has no part: if the others are late, this thread does everything itself.
+ *   ending     Each part that is done raises `done`. The work stays in place until all are.
+ *   waiting    A thread without a part looks for one for some microseconds, then sleeps. New work
+ *              wakes sleepers, but never so many that more threads are awake than processors.
+ *
+ * Threads start when work is shared for the first time: a model that is too small for that never
+ * has any. If some cannot be started, those that run do it all. Signals go to the main thread. Part
+ * of a part may be more shared work: the thread that meets it does it alone.
+ *
+ * Built with -DAUTOGRAD_LANES where there are POSIX threads. Elsewhere share() is a plain loop.
+ */
+#define _XOPEN_SOURCE 700
+#include "threads.h"
+
+#include "fast.h"
+
+size_t n_threads = 1;
+
+#ifdef THREADS
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#ifdef AUTOGRAD_HELGRIND  // helgrind knows locks; what the atomics order it must be told
+#include <valgrind/helgrind.h>
+#else
+#define ANNOTATE_HAPPENS_BEFORE(at) (void)0
+#define ANNOTATE_HAPPENS_AFTER(at) (void)0
+#define VALGRIND_HG_DISABLE_CHECKING(at, n) (void)0
+#endif
+
+enum { SPINS = 4000, STACK = 512 * 1024 };
+
+static struct Pool {
+    _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and how many parts are left
+    _Alignas(64) atomic_size_t done;           // parts
+    _Alignas(64) atomic_size_t awake;          // workers
+    atomic_bool waiting;                       // the main thread sleeps until the parts are done
+    atomic_bool stop, busy;
+    Part *part;  // the work
+    void *context;
+    size_t n_parts;
+    size_t n_workers, missing, limit;  // limit: of workers that are awake
+    bool started;
+    pthread_t *workers;  // [n_workers]
+    pthread_mutex_t mutex;
+    pthread_cond_t work, end;  // there is some; it is done
+} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+          .work = PTHREAD_COND_INITIALIZER,
+          .end = PTHREAD_COND_INITIALIZER};
+
+static inline void spin(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+// Does parts as long as there are any. Was there one?
+static bool do_parts(double *scratch)
+{
+    bool any = false;
+    uint_fast64_t ticket = atomic_load(&pool.ticket);
+    while (ticket & UINT32_MAX) {
+        if (!atomic_compare_exchange_weak(&pool.ticket, &ticket, ticket - 1)) continue;
+        ANNOTATE_HAPPENS_AFTER(&pool.ticket);
+        size_t n_parts = pool.n_parts;
+        pool.part(pool.context, n_parts - (size_t)(ticket & UINT32_MAX), scratch);
+        ANNOTATE_HAPPENS_BEFORE(&pool.done);
+        if (atomic_fetch_add(&pool.done, 1) + 1 == n_parts && atomic_load(&pool.waiting)) {
+            pthread_mutex_lock(&pool.mutex);
+            pthread_cond_signal(&pool.end);
+            pthread_mutex_unlock(&pool.mutex);
+        }
+        any = true;
+        ticket = atomic_load(&pool.ticket);
+    }
+    return any;
+}
+
+static bool there_is_work(void)
+{
+    return (atomic_load(&pool.ticket) & UINT32_MAX) > 0 || atomic_load(&pool.stop);
+}
+
+static void *work(void *unused)
+{
+    _Alignas(64) double scratch[SHARED_SCRATCH];
+    while (!atomic_load(&pool.stop)) {
+        for (int i = 0; i < SPINS; i++) {
+            if (do_parts(scratch)) i = 0;
+            spin();
+        }
+        pthread_mutex_lock(&pool.mutex);
+        atomic_fetch_sub(&pool.awake, 1);
+        while (!there_is_work()) pthread_cond_wait(&pool.work, &pool.mutex);
+        atomic_fetch_add(&pool.awake, 1);
+        pthread_mutex_unlock(&pool.mutex);
+    }
+    return unused;
+}
+
+// Signals are blocked while workers start, so they inherit that.
+static void start(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pool.started = true;
+    VALGRIND_HG_DISABLE_CHECKING(&pool, offsetof(struct Pool, part));
+    pool.workers = calloc(n_threads - 1, sizeof *pool.workers);
+    if (pool.workers && pthread_attr_init(&attributes) == 0) {
+        pthread_attr_setstacksize(&attributes, STACK);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        for (; pool.n_workers + 1 < n_threads; pool.n_workers++) {
+            atomic_fetch_add(&pool.awake, 1);
+            pthread_t *worker = &pool.workers[pool.n_workers];
+            if (pthread_create(worker, &attributes, work, NULL) == 0) continue;
+            atomic_fetch_sub(&pool.awake, 1);
+            break;
+        }
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    pool.missing = n_threads - 1 - pool.n_workers;
+    n_threads = pool.n_workers + 1;
+}
+
+// Wakes workers for so many parts, as far as there are processors for them.
+static void wake(size_t n)
+{
+    size_t awake = atomic_load(&pool.awake);
+    if (awake >= pool.limit) return;
+    pthread_mutex_lock(&pool.mutex);
+    for (; n > 0 && awake < pool.limit; n--, awake++) pthread_cond_signal(&pool.work);
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+void share(Part *part, void *context, size_t n_parts, double *scratch)
+{
+    if (n_threads > 1 && !pool.started) start();
+    if (n_threads == 1 || n_parts < 2 || atomic_exchange(&pool.busy, true)) {
+        for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
+        return;
+    }
+    pool.part = part;
+    pool.context = context;
+    pool.n_parts = n_parts;
+    atomic_store(&pool.done, 0);
+    ANNOTATE_HAPPENS_BEFORE(&pool.ticket);
+    atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
+    wake(n_parts - 1);
+    do_parts(scratch);
+    for (int i = 0; i < SPINS && atomic_load(&pool.done) < n_parts; i++) spin();
+    if (atomic_load(&pool.done) < n_parts) {
+        pthread_mutex_lock(&pool.mutex);
+        atomic_store(&pool.waiting, true);
+        while (atomic_load(&pool.done) < n_parts) pthread_cond_wait(&pool.end, &pool.mutex);
+        atomic_store(&pool.waiting, false);
+        pthread_mutex_unlock(&pool.mutex);
+    }
+    ANNOTATE_HAPPENS_AFTER(&pool.done);
+    atomic_store(&pool.busy, false);
+}
+
+void stop_threads(void)
+{
+    atomic_store(&pool.stop, true);
+    pthread_mutex_lock(&pool.mutex);
+    pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.mutex);
+    while (pool.n_workers > 0) pthread_join(pool.workers[--pool.n_workers], NULL);
+    free(pool.workers);
+    pool.workers = NULL;
+    pool.started = false;
+    atomic_store(&pool.stop, false);
+    atomic_store(&pool.awake, 0);
+    n_threads = 1;
+}
+
+void set_threads(size_t n, size_t n_processors)
+{
+    stop_threads();
+    pool.missing = 0;
+    n_threads = n > 1 ? n : 1;
+    pool.limit = (n_processors < n_threads ? n_processors : n_threads) - 1;
+}
+
+size_t missing_threads(void) { return pool.missing; }
+
+#else
+void share(Part *part, void *context, size_t n_parts, double *scratch)
+{
+    for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
+}
+
+void set_threads(size_t n, size_t n_processors) { (void)n, (void)n_processors; }
+size_t missing_threads(void) { return 0; }
+void stop_threads(void) {}
+#endif
