@@ -9,7 +9,9 @@
  *              has no part: if the others are late, this thread does everything itself.
  *   ending     Each part that is done raises `done`. The work stays in place until all are.
  *   waiting    A thread without a part looks for one for some microseconds, then sleeps. New work
- *              wakes sleepers, but never so many that more threads are awake than processors.
+ *              wakes sleepers, but never so many that more threads are awake than processors. A
+ *              worker that is very late has lost its processor to another program: then this
+ *              thread works alone for eight times as long as it had to wait.
  *
  * Threads start when work is shared for the first time: a model that is too small for that never
  * has any. If some cannot be started, those that run do it all. Signals go to the main thread. Part
@@ -26,9 +28,11 @@ size_t n_threads = 1;
 
 #ifdef THREADS
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #ifdef AUTOGRAD_HELGRIND  // helgrind knows locks; what the atomics order it must be told
 #include <valgrind/helgrind.h>
@@ -38,6 +42,7 @@ size_t n_threads = 1;
 #define VALGRIND_HG_DISABLE_CHECKING(at, n) (void)0
 #endif
 
+#define LATE 2e-4  // seconds: no part takes so much longer than the others
 enum { SPINS = 4000, STACK = 512 * 1024 };
 
 static struct Pool {
@@ -50,7 +55,9 @@ static struct Pool {
     void *context;
     size_t n_parts;
     size_t n_workers, missing, limit;  // limit: of workers that are awake
+    size_t calls;                      // that no worker has answered yet
     bool started;
+    double alone_until;  // a time: until then, nothing is shared
     pthread_t *workers;  // [n_workers]
     pthread_mutex_t mutex;
     pthread_cond_t work, end;  // there is some; it is done
@@ -58,8 +65,10 @@ static struct Pool {
           .work = PTHREAD_COND_INITIALIZER,
           .end = PTHREAD_COND_INITIALIZER};
 
-static inline void spin(void)
+// Waits a moment, the i-th time. If this processor has other work, it goes first.
+static void spin(int i)
 {
+    if (i % 32 == 31) sched_yield();
 #if defined __x86_64__ || defined __i386__
     __builtin_ia32_pause();
 #elif defined __aarch64__
@@ -89,26 +98,29 @@ static bool do_parts(double *scratch)
     return any;
 }
 
-static bool there_is_work(void)
-{
-    return (atomic_load(&pool.ticket) & UINT32_MAX) > 0 || atomic_load(&pool.stop);
-}
+static bool there_is_work(void) { return (atomic_load(&pool.ticket) & UINT32_MAX) > 0; }
 
+// Sleeps until called, then does parts until there have been none for a while. Whether there is work
+// is asked again once it no longer counts as awake: share() may just have seen that it does.
 static void *work(void *unused)
 {
     _Alignas(64) double scratch[SHARED_SCRATCH];
-    while (!atomic_load(&pool.stop)) {
-        for (int i = 0; i < SPINS; i++) {
-            if (do_parts(scratch)) i = 0;
-            spin();
-        }
+    for (;;) {
         pthread_mutex_lock(&pool.mutex);
-        atomic_fetch_sub(&pool.awake, 1);
-        while (!there_is_work()) pthread_cond_wait(&pool.work, &pool.mutex);
-        atomic_fetch_add(&pool.awake, 1);
+        while (pool.calls == 0) pthread_cond_wait(&pool.work, &pool.mutex);
+        pool.calls--;
         pthread_mutex_unlock(&pool.mutex);
+        if (atomic_load(&pool.stop)) return unused;
+        for (bool more = true; more;) {
+            for (int i = 0; i < SPINS; i++) {
+                if (do_parts(scratch)) i = 0;
+                spin(i);
+            }
+            atomic_fetch_sub(&pool.awake, 1);
+            more = there_is_work();
+            if (more) atomic_fetch_add(&pool.awake, 1);
+        }
     }
-    return unused;
 }
 
 // Signals are blocked while workers start, so they inherit that.
@@ -124,33 +136,61 @@ static void start(void)
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         for (; pool.n_workers + 1 < n_threads; pool.n_workers++) {
-            atomic_fetch_add(&pool.awake, 1);
             pthread_t *worker = &pool.workers[pool.n_workers];
-            if (pthread_create(worker, &attributes, work, NULL) == 0) continue;
-            atomic_fetch_sub(&pool.awake, 1);
-            break;
+            if (pthread_create(worker, &attributes, work, NULL) != 0) break;
         }
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attributes);
     }
     pool.missing = n_threads - 1 - pool.n_workers;
     n_threads = pool.n_workers + 1;
+    if (pool.limit > pool.n_workers) pool.limit = pool.n_workers;
 }
 
-// Wakes workers for so many parts, as far as there are processors for them.
-static void wake(size_t n)
+// Calls n workers, but no more than there are processors for. A worker that is called counts as
+// awake: it is called once, however long it takes to come.
+static void call(size_t n)
 {
-    size_t awake = atomic_load(&pool.awake);
-    if (awake >= pool.limit) return;
+    if (atomic_load(&pool.awake) >= pool.limit) return;
     pthread_mutex_lock(&pool.mutex);
-    for (; n > 0 && awake < pool.limit; n--, awake++) pthread_cond_signal(&pool.work);
+    for (; n > 0 && atomic_load(&pool.awake) < pool.limit; n--) {
+        pool.calls++;
+        atomic_fetch_add(&pool.awake, 1);
+        pthread_cond_signal(&pool.work);
+    }
     pthread_mutex_unlock(&pool.mutex);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool all_done(void) { return atomic_load(&pool.done) == pool.n_parts; }
+
+static void wait_until_done(void)
+{
+    double start = seconds();
+    for (int i = 0; i < SPINS && !all_done(); i++) spin(i);
+    if (!all_done()) {
+        pthread_mutex_lock(&pool.mutex);
+        atomic_store(&pool.waiting, true);
+        while (!all_done()) pthread_cond_wait(&pool.end, &pool.mutex);
+        atomic_store(&pool.waiting, false);
+        pthread_mutex_unlock(&pool.mutex);
+    }
+    double end = seconds();
+    if (end - start > LATE) pool.alone_until = end + 8 * (end - start);
 }
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
     if (n_threads > 1 && !pool.started) start();
-    if (n_threads == 1 || n_parts < 2 || atomic_exchange(&pool.busy, true)) {
+    bool alone = n_threads == 1 || n_parts < 2;
+    if (pool.alone_until > 0) alone = alone || seconds() < pool.alone_until;
+    if (alone || atomic_exchange(&pool.busy, true)) {
         for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
         return;
     }
@@ -160,16 +200,9 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.done, 0);
     ANNOTATE_HAPPENS_BEFORE(&pool.ticket);
     atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
-    wake(n_parts - 1);
+    call(n_parts - 1);
     do_parts(scratch);
-    for (int i = 0; i < SPINS && atomic_load(&pool.done) < n_parts; i++) spin();
-    if (atomic_load(&pool.done) < n_parts) {
-        pthread_mutex_lock(&pool.mutex);
-        atomic_store(&pool.waiting, true);
-        while (atomic_load(&pool.done) < n_parts) pthread_cond_wait(&pool.end, &pool.mutex);
-        atomic_store(&pool.waiting, false);
-        pthread_mutex_unlock(&pool.mutex);
-    }
+    if (!all_done()) wait_until_done();
     ANNOTATE_HAPPENS_AFTER(&pool.done);
     atomic_store(&pool.busy, false);
 }
@@ -178,12 +211,14 @@ void stop_threads(void)
 {
     atomic_store(&pool.stop, true);
     pthread_mutex_lock(&pool.mutex);
+    pool.calls = pool.n_workers;
     pthread_cond_broadcast(&pool.work);
     pthread_mutex_unlock(&pool.mutex);
     while (pool.n_workers > 0) pthread_join(pool.workers[--pool.n_workers], NULL);
     free(pool.workers);
     pool.workers = NULL;
     pool.started = false;
+    pool.calls = 0;
     atomic_store(&pool.stop, false);
     atomic_store(&pool.awake, 0);
     n_threads = 1;
