@@ -76,14 +76,15 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
         group.n_models++;
     }
     *n_tokens = 0;
-    for (size_t done = 0; done < n_docs; done += group.n_models, group.docs += group.n_models) {
-        size_t left = n_docs - done, n_run = left < group.n_models ? left : group.n_models;
-        share(run_document, &group, n_run, NULL);
-        for (size_t i = 0; i < n_run; i++) {
-            sum += losses[i] * (double)n[i];
-            *n_tokens += n[i];
-            if (stats) add_attention(models[i], stats);
+    for (size_t i = 0; i < n_docs; i++) {
+        size_t k = i % group.n_models, left = n_docs - i;
+        if (k == 0) {
+            group.docs = docs + i;
+            share(run_document, &group, left < group.n_models ? left : group.n_models, NULL);
         }
+        sum += losses[k] * (double)n[k];
+        *n_tokens += n[k];
+        if (stats) add_attention(models[k], stats);
     }
     while (group.n_models > 1) unshare_model(models[--group.n_models]);
     return sum / (double)*n_tokens;

@@ -43,7 +43,7 @@ size_t n_threads = 1;
 #endif
 
 #define LATE 2e-4  // seconds: no part takes so much longer than the others
-enum { SPINS = 4000, STACK = 512 * 1024 };
+enum { SPINS = 4000, STACK = 1024 * 1024 };
 
 static struct Pool {
     _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and how many parts are left
