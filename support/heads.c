@@ -76,7 +76,7 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
         group.n_models++;
     }
     *n_tokens = 0;
-    for (size_t i = 0; i < n_docs; i++) {
+    for (size_t i = 0; i < n_docs && !interrupted; i++) {
         size_t k = i % group.n_models, left = n_docs - i;
         if (k == 0) {
             group.docs = docs + i;
