@@ -112,7 +112,7 @@ test: microgpt    ## run the tests; ALL=1 runs all of them, TESTS=PART some
 .PHONY: bench
 bench: microgpt    ## measure its speed, beside PyTorch where there is one
 	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
-	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/*.o .build/bench/support/*.o -lm
+	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/autograd.o .build/bench/support/*.o -lm
 	@.build/bench/bench data/names.txt ./microgpt
 	@for python in python3 /usr/bin/python3; do \
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \
