@@ -30,7 +30,7 @@ static void free_job(void)
     free(job.page.html);
     free(job.page.model);
     free(job.page.log.list);
-    stop_threads();
+    set_threads(1, 1);
 }
 
 // Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
@@ -201,10 +201,9 @@ static void begin_threads(void)
 
 static void note_threads(void)
 {
-    size_t missing = missing_threads();
-    if (job.o.quiet || !missing) return;
-    note("%zu of %zu threads could not be started; the result is the same", missing,
-         missing + n_threads);
+    if (job.o.quiet || !missing_threads) return;
+    note("%zu of %zu threads could not be started; the result is the same", missing_threads,
+         missing_threads + n_threads);
 }
 
 bool run_command(void)

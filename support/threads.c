@@ -24,7 +24,7 @@
 
 #include "fast.h"
 
-size_t n_threads = 1;
+size_t n_threads = 1, missing_threads;
 
 #ifdef THREADS
 #include <pthread.h>
@@ -49,21 +49,18 @@ static struct Pool {
     _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and how many parts are left
     _Alignas(64) atomic_size_t done;           // parts
     _Alignas(64) atomic_size_t awake;          // workers
-    atomic_bool waiting;                       // the main thread sleeps until the parts are done
     atomic_bool stop, busy;
     Part *part;  // the work
     void *context;
     size_t n_parts;
-    size_t n_workers, missing, limit;  // limit: of workers that are awake
-    size_t calls;                      // that no worker has answered yet
+    size_t n_workers, limit;  // limit: of workers that are awake
+    size_t calls;             // that no worker has answered yet
     bool started;
     double alone_until;  // a time: until then, nothing is shared
     pthread_t *workers;  // [n_workers]
     pthread_mutex_t mutex;
-    pthread_cond_t work, end;  // there is some; it is done
-} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-          .work = PTHREAD_COND_INITIALIZER,
-          .end = PTHREAD_COND_INITIALIZER};
+    pthread_cond_t called;
+} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER};
 
 // Waits a moment, the i-th time. If this processor has other work, it goes first.
 static void spin(int i)
@@ -84,14 +81,9 @@ static bool do_parts(double *scratch)
     while (ticket & UINT32_MAX) {
         if (!atomic_compare_exchange_weak(&pool.ticket, &ticket, ticket - 1)) continue;
         ANNOTATE_HAPPENS_AFTER(&pool.ticket);
-        size_t n_parts = pool.n_parts;
-        pool.part(pool.context, n_parts - (size_t)(ticket & UINT32_MAX), scratch);
+        pool.part(pool.context, pool.n_parts - (size_t)(ticket & UINT32_MAX), scratch);
         ANNOTATE_HAPPENS_BEFORE(&pool.done);
-        if (atomic_fetch_add(&pool.done, 1) + 1 == n_parts && atomic_load(&pool.waiting)) {
-            pthread_mutex_lock(&pool.mutex);
-            pthread_cond_signal(&pool.end);
-            pthread_mutex_unlock(&pool.mutex);
-        }
+        atomic_fetch_add(&pool.done, 1);
         any = true;
         ticket = atomic_load(&pool.ticket);
     }
@@ -107,7 +99,7 @@ static void *work(void *unused)
     _Alignas(64) double scratch[SHARED_SCRATCH];
     for (;;) {
         pthread_mutex_lock(&pool.mutex);
-        while (pool.calls == 0) pthread_cond_wait(&pool.work, &pool.mutex);
+        while (pool.calls == 0) pthread_cond_wait(&pool.called, &pool.mutex);
         pool.calls--;
         pthread_mutex_unlock(&pool.mutex);
         if (atomic_load(&pool.stop)) return unused;
@@ -142,7 +134,7 @@ static void start(void)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attributes);
     }
-    pool.missing = n_threads - 1 - pool.n_workers;
+    missing_threads = n_threads - 1 - pool.n_workers;
     n_threads = pool.n_workers + 1;
     if (pool.limit > pool.n_workers) pool.limit = pool.n_workers;
 }
@@ -156,7 +148,7 @@ static void call(size_t n)
     for (; n > 0 && atomic_load(&pool.awake) < pool.limit; n--) {
         pool.calls++;
         atomic_fetch_add(&pool.awake, 1);
-        pthread_cond_signal(&pool.work);
+        pthread_cond_signal(&pool.called);
     }
     pthread_mutex_unlock(&pool.mutex);
 }
@@ -168,21 +160,19 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static bool all_done(void) { return atomic_load(&pool.done) == pool.n_parts; }
-
 static void wait_until_done(void)
 {
     double start = seconds();
-    for (int i = 0; i < SPINS && !all_done(); i++) spin(i);
-    if (!all_done()) {
-        pthread_mutex_lock(&pool.mutex);
-        atomic_store(&pool.waiting, true);
-        while (!all_done()) pthread_cond_wait(&pool.end, &pool.mutex);
-        atomic_store(&pool.waiting, false);
-        pthread_mutex_unlock(&pool.mutex);
+    for (int i = 0; atomic_load(&pool.done) < pool.n_parts; i++) {
+        if (i < SPINS) {
+            spin(i);
+        } else {
+            i--;
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        }
     }
-    double end = seconds();
-    if (end - start > LATE) pool.alone_until = end + 8 * (end - start);
+    double late = seconds() - start;
+    if (late > LATE) pool.alone_until = start + 9 * late;
 }
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
@@ -202,37 +192,30 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
     call(n_parts - 1);
     do_parts(scratch);
-    if (!all_done()) wait_until_done();
+    if (atomic_load(&pool.done) < n_parts) wait_until_done();
     ANNOTATE_HAPPENS_AFTER(&pool.done);
     atomic_store(&pool.busy, false);
 }
 
-void stop_threads(void)
+// Those that there are end first.
+void set_threads(size_t n, size_t n_processors)
 {
     atomic_store(&pool.stop, true);
     pthread_mutex_lock(&pool.mutex);
     pool.calls = pool.n_workers;
-    pthread_cond_broadcast(&pool.work);
+    pthread_cond_broadcast(&pool.called);
     pthread_mutex_unlock(&pool.mutex);
     while (pool.n_workers > 0) pthread_join(pool.workers[--pool.n_workers], NULL);
     free(pool.workers);
     pool.workers = NULL;
     pool.started = false;
-    pool.calls = 0;
-    atomic_store(&pool.stop, false);
+    pool.calls = missing_threads = 0;
+    pool.alone_until = 0;
     atomic_store(&pool.awake, 0);
-    n_threads = 1;
-}
-
-void set_threads(size_t n, size_t n_processors)
-{
-    stop_threads();
-    pool.missing = 0;
+    atomic_store(&pool.stop, false);
     n_threads = n > 1 ? n : 1;
     pool.limit = (n_processors < n_threads ? n_processors : n_threads) - 1;
 }
-
-size_t missing_threads(void) { return pool.missing; }
 
 #else
 void share(Part *part, void *context, size_t n_parts, double *scratch)
@@ -241,6 +224,4 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
 }
 
 void set_threads(size_t n, size_t n_processors) { (void)n, (void)n_processors; }
-size_t missing_threads(void) { return 0; }
-void stop_threads(void) {}
 #endif

@@ -220,7 +220,7 @@ static bool measure(const Case *bench, const char *names, size_t threads, Result
         sample(&work);
     }
     result->names_per_second = n_names / (now() - start);
-    stop_threads();
+    set_threads(1, 1);
     free_model(model);
     free_tokenizer(&work.tokenizer);
     free(all->list);

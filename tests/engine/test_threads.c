@@ -89,7 +89,7 @@ static void test_counts(void)
             check_size("all are there", MANY && counts[i] > 1 ? counts[i] : 1, n_threads);
         }
     }
-    stop_threads();
+    set_threads(1, 1);
     check_size("stopped: one is left", 1, n_threads);
     check_size("it does everything", 0, wrong_parts(10, true));
 }
@@ -103,17 +103,17 @@ static void test_failures(void)
         snprintf(what, sizeof what, "%zu of 4 start: parts that are wrong", n);
         check_size(what, 0, wrong_parts(500, true));
         check_size("threads", n + 1, n_threads);
-        check_size("missing", 4 - n, missing_threads());
+        check_size("missing", 4 - n, missing_threads);
         may_start = SIZE_MAX;
     }
     set_threads(2, 2);
-    check_size("none is missing before they start", 0, missing_threads());
+    check_size("none is missing before they start", 0, missing_threads);
     wrong_parts(10, false);
     check(!MANY || sigismember(&blocked, SIGINT) == 1, "signals are blocked in the others");
     sigset_t here;
     pthread_sigmask(SIG_BLOCK, NULL, &here);
     check(sigismember(&here, SIGINT) == 0, "and not in the first");
-    stop_threads();
+    set_threads(1, 1);
 }
 
 static void test_processors(void)
@@ -130,7 +130,7 @@ static void test_processors(void)
     check_size("a process that may use one processor", 1, processors());
     set_threads(4, 4);
     check_size("four threads on one processor: parts that are wrong", 0, wrong_parts(300, true));
-    stop_threads();
+    set_threads(1, 1);
     sched_setaffinity(0, sizeof all, &all);
     check(processors() <= (size_t)CPU_COUNT(&all), "no more than it may use");
 #endif
