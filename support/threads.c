@@ -49,8 +49,8 @@ static struct Pool {
     _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and how many parts are left
     _Alignas(64) atomic_size_t done;           // parts
     _Alignas(64) atomic_size_t awake;          // workers
-    atomic_bool stop, busy;
-    Part *part;  // the work
+    atomic_int stop, busy;                     // as bool, which some machines cannot exchange
+    Part *part;                                // the work
     void *context;
     size_t n_parts;
     size_t n_workers, limit;  // limit: of workers that are awake
