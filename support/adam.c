@@ -62,13 +62,8 @@ bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRat
     if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
         return false;
     }
-    Step step = {p, g, m, v, n, 1, rate, eps, 1 - beta1, 1 - beta2};
-    if (worth_sharing(4 * n)) {
-        step.n_parts = 4 * n_threads;
-        share(move_parameters, &step, step.n_parts, NULL);
-    } else {
-        move_parameters(&step, 0, NULL);
-    }
+    Step step = {p, g, m, v, n, parts_of(4 * n), rate, eps, 1 - beta1, 1 - beta2};
+    share(move_parameters, &step, step.n_parts, NULL);
     for (size_t i = n / FOURS * FOURS; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -98,11 +93,6 @@ static void clear_part(void *context, size_t part, double *unused)
 
 void clear(double *values, size_t n)
 {
-    Values all = {values, n, 1};
-    if (worth_sharing(n)) {
-        all.n_parts = 4 * n_threads;
-        share(clear_part, &all, all.n_parts, NULL);
-    } else {
-        memset(values, 0, n * sizeof *values);
-    }
+    Values all = {values, n, parts_of(n)};
+    share(clear_part, &all, all.n_parts, NULL);
 }

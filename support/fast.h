@@ -92,8 +92,16 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 #endif
 #endif
 
-// Is work of so many multiply-adds, or as much, worth waking another thread?
-static inline bool worth_sharing(size_t work) { return n_threads > 1 && work >= 32768; }
+// Work is counted in multiply-adds, or what takes as long. How many parts is it worth sharing in? 1:
+// none. Small work has a part for each thread, which finds in its cache what it made before; large
+// work has more, so that a thread that is faster does more of them.
+enum { LEAST_PART = 16384, LARGE_PART = 262144 };
+static inline size_t parts_of(size_t work)
+{
+    if (n_threads == 1 || work < 2 * LEAST_PART) return 1;
+    size_t parts = work < n_threads * LARGE_PART ? n_threads : 2 * n_threads;
+    return work / LEAST_PART < parts ? work / LEAST_PART : parts;
+}
 
 // Cuts n things into parts of nearly the same size: where part i begins.
 static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }

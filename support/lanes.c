@@ -152,9 +152,10 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, siz
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
                  LanesPart *part)
 {
-    if (n_threads == 1 || !worth_sharing(n * work_of(&lanes[n / 2][k]))) return false;
+    size_t max = n_threads == 1 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
+    if (max == 1) return false;
     SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
-    size_t max = n_threads < MAX_PARTS / 4 ? 4 * n_threads : MAX_PARTS;
+    max = max < MAX_PARTS ? max : MAX_PARTS;
     size_t n_parts = cut_lanes(lanes, n, k, apart, shared.cuts, max < n ? max : n);
     if (n_parts < 2) return false;
     share(do_lanes, &shared, n_parts, t->lanes->scratch);

@@ -330,10 +330,10 @@ typedef struct {
     size_t across, down;
 } Shared;
 
-static void cut_task(Shared *shared)
+static void cut_task(Shared *shared, size_t wanted)
 {
     const Task *task = &shared->task;
-    size_t n = task->end, wanted = 2 * n_threads;
+    size_t n = task->end;
     size_t panels = (task->right + WIDTH - 1) / WIDTH;
     size_t cuts = shared->of_rows ? n_block_cuts(n) : n_cuts(n);
     shared->across = smaller(panels, wanted);
@@ -367,11 +367,11 @@ static void do_tasks(void *context, size_t part, double *scratch)
 }
 
 // One or two tasks that do not depend on each other.
-static void share_tasks(Shared *shared, size_t n, double *scratch)
+static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch)
 {
     size_t n_parts = 0;
     for (size_t i = 0; i < n; i++) {
-        cut_task(&shared[i]);
+        cut_task(&shared[i], wanted);
         n_parts += shared[i].across * shared[i].down;
     }
     share(do_tasks, shared, n_parts, scratch);
@@ -442,8 +442,9 @@ static void multiply_product(const Product *p, bool to_y)
 {
     size_t rows = p->rows[p->n - 1];
     Task task = {p, 0, 0, p->w, to_y, false, 0, p->n, 0, to_y ? rows : p->cols};
-    if (worth_sharing(work_of(p))) {
-        share_tasks(&(Shared){.task = task}, 1, NULL);
+    size_t wanted = parts_of(work_of(p));
+    if (wanted > 1) {
+        share_tasks(&(Shared){.task = task}, 1, wanted, NULL);
     } else {
         multiply_lanes(&task);
     }
@@ -454,7 +455,7 @@ static void few_lanes_forward(void *context, size_t part, double *unused)
 {
     const Product *p = context;
     double *y[FEW_LANES];
-    size_t fours = (p->rows[0] + 3) / 4, n_parts = smaller(fours, 2 * n_threads);
+    size_t fours = (p->rows[0] + 3) / 4, n_parts = smaller(fours, parts_of(work_of(p)));
     size_t first = 4 * cut(fours, n_parts, part), end = 4 * cut(fours, n_parts, part + 1);
     (void)unused;
     for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
@@ -470,8 +471,9 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
         take_lanes(&p, t, lanes, n, k, false);
         if (p.n >= FEW_LANES || p.cols % VEC) {
             multiply_product(&p, true);
-        } else if (worth_sharing(work_of(&p))) {
-            share(few_lanes_forward, &p, smaller((p.rows[0] + 3) / 4, 2 * n_threads), NULL);
+        } else if (parts_of(work_of(&p)) > 1) {
+            size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(work_of(&p)));
+            share(few_lanes_forward, &p, n_parts, NULL);
         } else {
             multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
         }
@@ -515,7 +517,7 @@ typedef struct {
 static void few_lanes_part(void *context, size_t part, double *unused)
 {
     const FewLanes *few = context;
-    size_t panels = few->p->cols / WIDTH, n_parts = smaller(panels, 2 * n_threads);
+    size_t panels = few->p->cols / WIDTH, n_parts = smaller(panels, parts_of(2 * work_of(few->p)));
     (void)unused;
     few_lanes_backward(few->t, few->p, cut(panels, n_parts, part) * WIDTH,
                        cut(panels, n_parts, part + 1) * WIDTH);
@@ -528,9 +530,10 @@ static void product_backward(const Tape *t, const Product *p, bool weighted, dou
     Task of_w = {p, weighted ? g : 0, weighted ? 0 : g, grad(t, p->w), false, true, 0, rows,
                  0, p->cols};
     Task of_in = {p, g, g, p->w, weighted, true, 0, p->n, 0, weighted ? rows : p->cols};
-    if (worth_sharing(2 * work_of(p))) {
+    size_t wanted = parts_of(2 * work_of(p));
+    if (wanted > 1) {
         Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
-        share_tasks(shared, 2, scratch);
+        share_tasks(shared, 2, wanted, scratch);
     } else {
         add_outer_products(&of_w, scratch);
         multiply_lanes(&of_in);
@@ -546,8 +549,9 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
         take_lanes(&p, t, lanes, n, k, true);
         if (!linear || p.n >= FEW_LANES || p.cols % WIDTH) {
             product_backward(t, &p, weighted, scratch);
-        } else if (worth_sharing(2 * work_of(&p))) {
-            share(few_lanes_part, &(FewLanes){t, &p}, smaller(p.cols / WIDTH, 2 * n_threads), NULL);
+        } else if (parts_of(2 * work_of(&p)) > 1) {
+            size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * work_of(&p)));
+            share(few_lanes_part, &(FewLanes){t, &p}, n_parts, NULL);
         } else {
             few_lanes_backward(t, &p, 0, p.cols);
         }

@@ -177,9 +177,9 @@ static void wait_until_done(void)
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
-    if (n_threads > 1 && !pool.started) start();
-    bool alone = n_threads == 1 || n_parts < 2;
-    if (pool.alone_until > 0) alone = alone || seconds() < pool.alone_until;
+    if (n_threads > 1 && n_parts > 1 && !pool.started) start();
+    bool alone = n_threads == 1 || n_parts == 1;
+    if (!alone && pool.alone_until > 0) alone = seconds() < pool.alone_until;
     if (alone || atomic_exchange(&pool.busy, true)) {
         for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
         return;
