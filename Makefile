@@ -14,7 +14,7 @@ DESTDIR ?=
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
 CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-COMPILE  = $(CC) $(WARN) $(CFLAGS)
+COMPILE  = $(CC) $(WARN) $(CFLAGS) -pthread
 SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)
 
 # Objects and what they depend on go to OBJECTS. They are built again when the flags change, which a file there holds.
@@ -117,7 +117,7 @@ test: microgpt    ## run the tests; ALL=1 runs all of them, TESTS=PART some
 .PHONY: bench
 bench: microgpt    ## measure its speed, beside PyTorch where there is one
 	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
-	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/*.o .build/bench/support/*.o -lm
+	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/autograd.o .build/bench/support/*.o -lm
 	@.build/bench/bench data/names.txt ./microgpt
 	@for python in python3 /usr/bin/python3; do \
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \

@@ -10,7 +10,6 @@
 #include "support/fast.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------
@@ -47,7 +46,6 @@ double *ag_vector(Tape *t, size_t n)
 {
     size_t most = t->chunk - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
-    if (n > most) abort();  // a mistake in the program, not in its input
     if (at + room > most) return vector_in_next_chunk(t, n);
     t->n_values = at + room;
     return t->data + at;
@@ -580,8 +578,7 @@ static void clear_gradients(const Tape *t)
     for (size_t k = t->kept_chunk; k <= t->this_chunk; k++) {
         size_t first = k == t->kept_chunk ? t->kept_values : 0;
         size_t end = k == t->this_chunk ? t->n_values : t->chunk;
-        double *g = grad(t, t->chunks[k] + first);
-        memset(g, 0, (end - first) * sizeof *g);
+        clear(grad(t, t->chunks[k] + first), end - first);
     }
 }
 

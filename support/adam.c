@@ -7,21 +7,29 @@
  * vectors follow it to the bit.
  *
  * ag_adam() moves all n parameters, or none. None in plain builds, where the rate or eps is out of
- * range, and where the means forget so fast that the shorter way to write them loses digits.
+ * range, and where the means forget so fast that the shorter way to write them loses digits. Threads
+ * share the parameters, and the zeros of clear().
  */
 #include "fast.h"
 
-bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
-{
 #ifdef VECTORS
-    double beta1 = rates->beta1, weight1 = 1 - beta1, correct1 = rates->correct1;
-    double beta2 = rates->beta2, weight2 = 1 - beta2, correct2 = rates->correct2;
-    double root2 = sqrt(correct2), rate = rates->lr * root2 / correct1, eps = rates->eps * root2;
-    if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
-        return false;
-    }
-    size_t i = 0;
-    for (; i + 4 * VEC <= n; i += 4 * VEC) {
+enum { FOURS = 4 * VEC };
+
+typedef struct {
+    double *p, *g, *m, *v;
+    size_t n, n_parts;
+    double rate, eps, weight1, weight2;
+} Step;
+
+static void move_parameters(void *context, size_t part, double *unused)
+{
+    const Step *step = context;
+    double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
+    double rate = step->rate, eps = step->eps, weight1 = step->weight1, weight2 = step->weight2;
+    size_t i = cut(step->n / FOURS, step->n_parts, part) * FOURS;
+    size_t end = cut(step->n / FOURS, step->n_parts, part + 1) * FOURS;
+    (void)unused;
+    for (; i < end; i += FOURS) {
         Vec mean[4], denom[4];
         for (size_t k = 0; k < 4; k++) {
             size_t j = i + k * VEC;
@@ -43,10 +51,23 @@ bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRat
             store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
         }
     }
-    for (; i < n; i++) {
+}
+#endif
+
+bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
+{
+#ifdef VECTORS
+    double beta1 = rates->beta1, beta2 = rates->beta2, root2 = sqrt(rates->correct2);
+    double rate = rates->lr * root2 / rates->correct1, eps = rates->eps * root2;
+    if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
+        return false;
+    }
+    Step step = {p, g, m, v, n, parts_of(4 * n), rate, eps, 1 - beta1, 1 - beta2};
+    share(move_parameters, &step, step.n_parts, NULL);
+    for (size_t i = n / FOURS * FOURS; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
+        double m_hat = m[i] / rates->correct1, v_hat = v[i] / rates->correct2;
         p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
         g[i] = 0;
     }
@@ -55,4 +76,23 @@ bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRat
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;
     return false;
 #endif
+}
+
+typedef struct {
+    double *values;
+    size_t n, n_parts;
+} Values;
+
+static void clear_part(void *context, size_t part, double *unused)
+{
+    const Values *all = context;
+    size_t begin = cut(all->n, all->n_parts, part), end = cut(all->n, all->n_parts, part + 1);
+    (void)unused;
+    memset(all->values + begin, 0, (end - begin) * sizeof *all->values);
+}
+
+void clear(double *values, size_t n)
+{
+    Values all = {values, n, parts_of(n)};
+    share(clear_part, &all, all.n_parts, NULL);
 }

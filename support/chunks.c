@@ -44,6 +44,7 @@ static void no_memory(const Tape *t)
 
 double *vector_in_next_chunk(Tape *t, size_t n)
 {
+    if (n > t->chunk - BLOCK) abort();  // a mistake in the program, not in its input
     if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) no_memory(t);
     t->data = t->chunks[++t->this_chunk];
     t->n_values = 0;

@@ -2,6 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
 #include "job.h"
+#include "processors.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +30,7 @@ static void free_job(Job *job)
     free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
+    set_threads(1, 1);
 }
 
 // Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
@@ -196,6 +199,19 @@ bool read_command_line(int argc, char **argv)
     return parse_command_line(&job->o, argc, argv);
 }
 
+static void begin_threads(const Job *job)
+{
+    size_t n = processors();
+    set_threads(job->o.threads ? (size_t)job->o.threads : n, n);
+}
+
+static void note_threads(const Job *job)
+{
+    if (job->o.quiet || !missing_threads) return;
+    note("%zu of %zu threads could not be started; the result is the same", missing_threads,
+         missing_threads + n_threads);
+}
+
 bool run_command(void)
 {
     static bool (*const runs[])(Job * job) = {
@@ -211,7 +227,9 @@ bool run_command(void)
         say("microgpt %s\n", VERSION);
     } else {
         if (command->bit == TRAIN) handle_signals();
+        if (command->bit & (TRAIN | EVAL | HEADS)) begin_threads(job);
         ok = runs[command->bit](job);
+        note_threads(job);
     }
     free_job(job);
     return ok;

@@ -5,6 +5,7 @@
  *   kernels.c    softmax, row dots and weighted sums, a vector at a time
  *   products.c   products of matrices: the same linear entry of many lanes
  *   adam.c       a step of Adam
+ *   threads.c    threads that share all of this
  *
  * Nothing here computes what autograd.c does not define. A fast way returns false where it does
  * not apply; then nothing has been done, and the definition does it.
@@ -13,6 +14,7 @@
 #define FAST_H
 
 #include "../autograd.h"
+#include "threads.h"
 
 #include <float.h>
 #include <math.h>
@@ -50,11 +52,9 @@ struct Lanes {
     bool open;        // a lane is being recorded
     bool unlike;      // the lanes are not alike: they are computed one after another
     bool waiting;     // entries are recorded, but not computed
-    double *scratch;  // [SCRATCH] for products.c
+    double *scratch;  // [SHARED_SCRATCH] for products.c
     void *memory;     // what scratch lies in
 };
-
-enum { SCRATCH = 128 * (136 + 72) };
 
 struct Lanes *new_lanes(void);  // NULL: not enough memory
 void free_lanes(struct Lanes *lanes);
@@ -85,7 +85,35 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
  */
 #if defined __GNUC__ && defined __OPTIMIZE__ && FLT_EVAL_METHOD == 0 && !defined AUTOGRAD_PLAIN
 #define VECTORS
+#if defined AUTOGRAD_LANES && defined __has_include && !defined __STDC_NO_ATOMICS__
+#if __has_include(<pthread.h>) && (__SIZEOF_POINTER__ == 8 || defined __i586__ || defined __SSE2__)
+#define THREADS  // see threads.c
 #endif
+#endif
+#endif
+
+// Work is counted in multiply-adds, or what takes as long. How many parts is it worth sharing in? 1:
+// none. Small work has a part for each thread, which finds in its cache what it made before; large
+// work has more, so that a thread that is faster does more of them.
+enum { LEAST_PART = 16384, LARGE_PART = 262144 };
+static inline size_t parts_of(size_t work)
+{
+    if (n_threads == 1 || work < 2 * LEAST_PART) return 1;
+    size_t parts = work < n_threads * LARGE_PART ? n_threads : 2 * n_threads;
+    return work / LEAST_PART < parts ? work / LEAST_PART : parts;
+}
+
+// Cuts n things into parts of nearly the same size: where part i begins.
+static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
+
+void clear(double *values, size_t n);  // adam.c: all become 0
+
+// Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With
+// `apart`, no two threads have lanes with an operand in common. false: nothing is done, it is not
+// worth it.
+typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *scratch);
+bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
+                 LanesPart *part);
 
 typedef struct {
     bool (*forward)(Entry *e);

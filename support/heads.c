@@ -4,6 +4,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
+#include "threads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,22 +37,56 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
+// Documents that threads run at the same time, each on a tape of its own.
+typedef struct {
+    Model **models;  // [n_models]
+    size_t n_models;
+    const Document *docs;
+    double *losses;    // [n_models]
+    size_t *n_tokens;  // [n_models]
+} Group;
+
+static void run_document(void *context, size_t i, double *unused)
+{
+    const Group *group = context;
+    Model *model = group->models[i];
+    (void)unused;
+    tape_drop(&model->tape);
+    group->n_tokens[i] = take_document(model, &group->docs[i]);
+    double *loss = document_loss(model, group->n_tokens[i]);
+    tape_compute(&model->tape);
+    group->losses[i] = *loss;
+}
+
+enum { MOST = 64 };  // documents at the same time
+
 // The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
-// unless that is NULL. An interrupt ends it.
+// unless that is NULL. An interrupt ends it. Sums go from document to document, however many run at the same time.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
-    double sum = 0;
+    static Model copies[MOST];
+    Model *models[MOST] = {model};
+    double losses[MOST], sum = 0;
+    size_t n[MOST], most = n_threads > 1 ? 4 * n_threads : 1;
+    Group group = {models, 1, docs, losses, n};
+    while (group.n_models < most && group.n_models < n_docs && group.n_models < MOST) {
+        Model *copy = models[group.n_models] = &copies[group.n_models];
+        if (!share_model(copy, model)) break;
+        group.n_models++;
+    }
     *n_tokens = 0;
     for (size_t i = 0; i < n_docs && !interrupted; i++) {
-        tape_drop(&model->tape);
-        size_t n = take_document(model, &docs[i]);
-        double *loss = document_loss(model, n);
-        tape_compute(&model->tape);
-        sum += *loss * (double)n;
-        *n_tokens += n;
-        if (stats) add_attention(model, stats);
+        size_t k = i % group.n_models, left = n_docs - i;
+        if (k == 0) {
+            group.docs = docs + i;
+            share(run_document, &group, left < group.n_models ? left : group.n_models, NULL);
+        }
+        sum += losses[k] * (double)n[k];
+        *n_tokens += n[k];
+        if (stats) add_attention(models[k], stats);
     }
+    while (group.n_models > 1) unshare_model(models[--group.n_models]);
     return sum / (double)*n_tokens;
 }
 

@@ -97,6 +97,8 @@ typedef struct Job {
 bool fits_memory(double bytes);  // the machine's, and the address space
 bool size_model(Model *model, const Config *config, size_t vocab_size);  // counts; takes layers
 void free_model(Model *model);
+bool share_model(Model *copy, const Model *model);  // the same parameters, another tape
+void unshare_model(Model *copy);
 bool new_tokenizer(Tokenizer *tokenizer);  // room for every character, none in it
 void free_tokenizer(Tokenizer *tokenizer);
 

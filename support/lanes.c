@@ -19,7 +19,7 @@ struct Lanes *new_lanes(void)
     struct Lanes *lanes = calloc(1, sizeof *lanes);
     if (!lanes) return NULL;
 #ifdef VECTORS
-    char *memory = lanes->memory = malloc((SCRATCH + 8) * sizeof(double));
+    char *memory = lanes->memory = malloc((SHARED_SCRATCH + 8) * sizeof(double));
     if (!memory) {
         free_lanes(lanes);
         return NULL;
@@ -94,33 +94,116 @@ void tape_end_lanes(Tape *t)
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * Threads share lanes in runs of neighbors.
+ */
+enum { MAX_PARTS = 64 };
+
+typedef struct {
+    const Tape *t;
+    Entry *const *lanes;
+    size_t k, cuts[MAX_PARTS + 1];
+    LanesPart *part;
+} SharedLanes;
+
+static void do_lanes(void *context, size_t part, double *scratch)
+{
+    const SharedLanes *shared = context;
+    size_t first = shared->cuts[part], n = shared->cuts[part + 1] - first;
+    shared->part(shared->t, shared->lanes + first, n, shared->k, scratch);
+}
+
+// About as many multiply-adds as take the time of one entry.
+static size_t work_of(const Entry *e)
+{
+    bool slow = e->op == OP_SOFTMAX || e->op == OP_EXP || e->op == OP_LOG || e->op == OP_POW;
+    size_t values = e->length > 0 ? (size_t)e->n * e->length : e->n;
+    return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 256;
+}
+
+// The operands of an entry lie between low and high; so do their gradients, a chunk further on.
+static void find_operands(const Entry *e, const double **low, const double **high)
+{
+    size_t n_a = e->op == OP_ROW_DOTS ? e->length : e->n, n_b = e->op == OP_MUL_SCALAR ? 1 : e->n;
+    if (e->length > 0) n_b = (size_t)(e->n - 1) * e->stride + e->length;
+    *low = e->b && e->b < e->a ? e->b : e->a;
+    *high = e->b && e->b + n_b > e->a + n_a ? e->b + n_b : e->a + n_a;
+}
+
+// Cuts lanes into up to max parts; with `apart`, only where all operands of the lanes after a cut
+// lie behind those of the lanes before it. Lanes whose operands are in another order stay together.
+static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, size_t *cuts,
+                        size_t max)
+{
+    size_t n_parts = 0;
+    const double *low = NULL, *high = NULL, *before = NULL, *end = NULL;
+    for (size_t lane = 0; lane < n; lane++) {
+        if (apart) {
+            find_operands(&lanes[lane][k], &low, &high);
+            if (low < before) return 1;
+        }
+        if (lane >= cut(n, max, n_parts) && (lane == 0 || low >= end)) cuts[n_parts++] = lane;
+        before = low;
+        end = high > end ? high : end;
+    }
+    cuts[n_parts] = n;
+    return n_parts;
+}
+
+bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
+                 LanesPart *part)
+{
+    size_t max = n_threads == 1 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
+    if (max == 1) return false;
+    SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
+    max = max < MAX_PARTS ? max : MAX_PARTS;
+    size_t n_parts = cut_lanes(lanes, n, k, apart, shared.cuts, max < n ? max : n);
+    if (n_parts < 2) return false;
+    share(do_lanes, &shared, n_parts, t->lanes->scratch);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------
  * The two walks.
  */
 // Entry k of n lanes; a single entry is entry 0 of one lane.
-static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
 {
     Op op = lanes[0][k].op;
-    const FastOperation *fast = fast_operation(op);
-    if (fast->forward_lanes && fast->forward_lanes(t, lanes, n, k)) return;
-    bool (*faster)(Entry *) = fast->forward;
+    bool (*faster)(Entry *) = fast_operation(op)->forward;
     void (*plain)(Entry *) = operations[op].forward;
-    for (size_t lane = 0; lane < n; lane++) {
-        Entry *e = &lanes[lane][k];
-        if (!faster || !faster(e)) plain(e);
+    (void)t, (void)unused;
+    for (size_t lane = 0; lane < n && !faster; lane++) plain(&lanes[lane][k]);
+    for (size_t lane = 0; lane < n && faster; lane++) {
+        if (!faster(&lanes[lane][k])) plain(&lanes[lane][k]);
     }
+}
+
+static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
+{
+    Op op = lanes[0][k].op;
+    bool (*faster)(const Tape *, Entry *) = fast_operation(op)->backward;
+    void (*plain)(const Tape *, const Entry *) = operations[op].backward;
+    (void)unused;
+    for (size_t lane = n; lane-- > 0 && !faster;) plain(t, &lanes[lane][k]);
+    for (size_t lane = n; lane-- > 0 && faster;) {
+        if (!faster(t, &lanes[lane][k])) plain(t, &lanes[lane][k]);
+    }
+}
+
+static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    const FastOperation *fast = fast_operation(lanes[0][k].op);
+    if (fast->forward_lanes && fast->forward_lanes(t, lanes, n, k)) return;
+    if (share_lanes(t, lanes, n, k, false, forward_some)) return;
+    forward_some(t, lanes, n, k, NULL);
 }
 
 static void backward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    Op op = lanes[0][k].op;
-    const FastOperation *fast = fast_operation(op);
+    const FastOperation *fast = fast_operation(lanes[0][k].op);
     if (fast->backward_lanes && fast->backward_lanes(t, lanes, n, k)) return;
-    bool (*faster)(const Tape *, Entry *) = fast->backward;
-    void (*plain)(const Tape *, const Entry *) = operations[op].backward;
-    for (size_t lane = n; lane-- > 0;) {
-        Entry *e = &lanes[lane][k];
-        if (!faster || !faster(t, e)) plain(t, e);
-    }
+    if (share_lanes(t, lanes, n, k, true, backward_some)) return;
+    backward_some(t, lanes, n, k, NULL);
 }
 
 // Where the lanes are, now that no entry moves any more.

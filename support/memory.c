@@ -118,6 +118,29 @@ bool new_model(Run *run)
     return true;
 }
 
+bool share_model(Model *copy, const Model *model)
+{
+    *copy = *model;
+    copy->tape = (Tape){0};
+    copy->keys = calloc(model->n_layer, sizeof *copy->keys);
+    copy->values = calloc(model->n_layer, sizeof *copy->values);
+    copy->tokens = calloc(model->block_size + 1, sizeof *copy->tokens);
+    size_t room = model->tape.chunk - (size_t)model->num_params;
+    bool all = copy->keys && copy->values && copy->tokens && tape_init(&copy->tape, room);
+    copy->tape.fused = model->tape.fused;
+    copy->tape.no_memory = model->tape.no_memory;
+    if (!all) unshare_model(copy);
+    return all;
+}
+
+void unshare_model(Model *copy)
+{
+    free(copy->keys);
+    free(copy->values);
+    free(copy->tokens);
+    tape_free(&copy->tape);
+}
+
 void free_model(Model *model)
 {
     free(model->state_dict);

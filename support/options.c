@@ -12,8 +12,13 @@
 #include <string.h>
 
 const Range ranges[] = {
-    [COUNT] = {0, 0x1p53},  [POSITIVE] = {1, 0x1p53}, [SIZE] = {1, 0x1p20},
-    [UINT64] = {0, 0x1p64}, [REAL] = {0, 1e300},      [FRACTION] = {0, 0.9999999999999999},
+    [COUNT] = {0, 0x1p53},
+    [POSITIVE] = {1, 0x1p53},
+    [SIZE] = {1, 0x1p20},
+    [FEW] = {1, 1024},
+    [UINT64] = {0, 0x1p64},
+    [REAL] = {0, 1e300},
+    [FRACTION] = {0, 0.9999999999999999},
 };
 
 const Option options[] = {
@@ -37,6 +42,8 @@ const Option options[] = {
     {"batch", "N", 0, TRAIN, SIZE, OF_RUN | OPTIONAL, CONFIG(batch), "documents per step"},
     {"holdout", "N", 0, TRAIN, COUNT, OF_RUN | OPTIONAL, CONFIG(holdout),
      "keep the last N documents out of training; print their loss"},
+    {"threads", "N", 0, TRAIN | EVAL | HEADS, FEW, NOT_STORED, FIELD(threads),
+     "share the work; same result for every N (default: one per processor)"},
     {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "seed of the random numbers"},
     {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
      "seed of the random numbers (default: go on from training)"},

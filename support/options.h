@@ -43,6 +43,7 @@ typedef struct {
     int recipe;
     Config config;
     uint64_t save_every, docs;
+    uint64_t threads;            // 0: as many as there are processors
     uint64_t step, fingerprint;  // of the run and its documents; in model files only
     double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
@@ -50,7 +51,7 @@ typedef struct {
 } Options;
 
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };  // commands, as bits
-typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, UINT64, REAL, FRACTION } Kind;
+typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, FEW, UINT64, REAL, FRACTION } Kind;
 
 // What a model file stores, as bits: a property of the model, or of the run that trains it. A
 // resumed run takes over what the file stores; only FREE options may be given another value.

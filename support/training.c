@@ -193,8 +193,8 @@ bool before_update(Run *run, uint64_t step, double loss)
     Job *job = run->job;
     const Model *model = &run->model;
     size_t n = (size_t)model->num_params;
-    char saved[PATH_MAX + 64] = "";
     if (isfinite(loss)) return true;
+    char saved[PATH_MAX + 64] = "";
     bool good = all_finite(model->params, n) && all_finite(model->m, n) && all_finite(model->v, n);
     if (job->o.save && good && has_new_steps(job)) {
         if (!save_run(job)) return false;

@@ -1,24 +1,29 @@
 /* bench: how fast training and sampling are, as a table. `make bench` builds and runs it.
  *
- * Every measurement is a process of its own, so that its peak of memory is its own. All of them run in turn, several
- * rounds, and the best of each counts: a noisy machine disturbs some rounds, not the best.
+ * Every measurement is a process of its own, so that its peak of memory is its own. All of them run
+ * in turn, several rounds, and the best of each counts: a noisy machine disturbs some rounds, not
+ * the best. How noisy it was is in the last lines.
  */
-#define _DEFAULT_SOURCE          // wait4
-#define MICROGPT_NO_MAIN
-#define load load_job            // autograd.c has another
+#define _DEFAULT_SOURCE  // wait4
+#define main microgpt_main
 #include "../../microgpt.c"
-#undef load
-#include "../../autograd.c"
+#undef main
+#include "../../support/fast.h"
+#include "../../support/job.h"
+#include "../../support/processors.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct {
     const char *name;
     uint64_t n_layer, n_embd, n_head, block_size;
-    bool long_documents;             // names joined to lines that fill the block
+    bool long_documents;  // names joined to lines that fill the block
     uint64_t batch;
 } Case;
 
@@ -39,6 +44,10 @@ static const Case cases[] = {
     {"batch 4", 1, 16, 4, 16, false, 4},
     {"batch 16", 1, 16, 4, 16, false, 16},
     {"batch 64", 1, 16, 4, 16, false, 64},
+    {"n_embd 64, batch 1", 1, 64, 4, 16, false, 1},
+    {"n_embd 64, batch 16", 1, 64, 4, 16, false, 16},
+    {"n_embd 128, batch 1", 1, 128, 4, 16, false, 1},
+    {"n_embd 128, batch 16", 1, 128, 4, 16, false, 16},
 
     {"n_embd 64", 2, 64, 4, 128, true, 1},
     {"n_embd 128", 2, 128, 4, 128, true, 1},
@@ -52,31 +61,37 @@ static const Case cases[] = {
     {"block 512", 1, 64, 4, 512, true, 1},
     {"block 1024", 1, 64, 4, 1024, true, 1},
 };
-enum { N_SIZES = 11, BY_BATCH = N_SIZES, BY_WIDTH = BY_BATCH + 4, BY_BLOCK = BY_WIDTH + 4, N_CASES = BY_BLOCK + 6 };
+enum {
+    N_SIZES = 11,
+    BY_BATCH = N_SIZES,
+    BY_WIDTH = BY_BATCH + 8,
+    BY_BLOCK = BY_WIDTH + 4,
+    N_CASES = BY_BLOCK + 6
+};
 _Static_assert(sizeof cases / sizeof cases[0] == N_CASES, "a row for each case");
 
 typedef struct {
-    double microseconds, tokens, lines, values, multiply_adds;   // a step
-    double parameters, names_a_second;
+    double microseconds, tokens, entries, values, multiply_adds;  // per step
+    double parameters, names_per_second;
     long kilobytes;
 } Result;
 
-// Seconds that this process has worked: what others do on the machine meanwhile does not count.
+// Seconds on a clock that never goes back.
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-#ifndef VEC                      // where there are no vectors, numbers do as well
+#ifndef VEC  // where there are no vectors, numbers do as well
 #define VEC 1
 typedef double Vec;
 static double load(const double *p) { return *p; }
 static double vec_sum(double x) { return x; }
 #endif
 
-// The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds a second.
+// The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds per second.
 static double peak(void)
 {
     // Ten numbers that differ: of those that are the same, a compiler would compute one.
@@ -127,9 +142,9 @@ static double token_work(const Model *model, size_t pos_id)
     return 3 * (V * E + L * (12 * E * E + 2 * E * (double)(pos_id + 1)));
 }
 
-static bool measure(const Case *bench, const char *names, Result *result)
+static bool measure(const Case *bench, const char *names, size_t threads, Result *result)
 {
-    static Job job;                        // no lines, no bar, no log, nothing to save
+    static Job job;  // no lines, no bar, no log, nothing to save
     job.o = recipes[RECIPE_MICROGPT];
     Config *config = &job.o.config;
     Random random;
@@ -158,22 +173,23 @@ static bool measure(const Case *bench, const char *names, Result *result)
     config->n_head = bench->n_head;
     config->block_size = bench->block_size;
     config->batch = bench->batch;
-    config->lr = bench->n_embd > 256 ? 1e-4 : config->lr;       // with more, so wide a model is soon infinite
-    *model = sized_model(config, work.tokenizer.vocab_size);
-    if (!encode_documents(&work, all->n) ||
-        !new_model(model, all->longest, config->batch, true)) {
-        return false;
-    }
+    config->lr =
+        bench->n_embd > 256 ? 1e-4 : config->lr;  // with more, so wide a model is soon infinite
+    encode(&work.tokenizer, all->text, all->n_text);
+    if (!new_model(&work)) return false;
     init_parameters(model, &random, config);
     job.o.quiet = true;
+    set_threads(threads, threads);
 
     // About a tenth of a second of training, whatever the size, after one step that finds its memory.
     config->steps = 1;
     if (!train(&work)) {
         return false;
     }
-    double products = 0, tokens = 0, expected = bench->long_documents ? (double)model->block_size : 7;
-    double work_expected = token_work(model, (size_t)expected / 2) * expected * (double)config->batch;
+    double products = 0, tokens = 0,
+           expected = bench->long_documents ? (double)model->block_size : 7;
+    double work_expected =
+        token_work(model, (size_t)expected / 2) * expected * (double)config->batch;
     uint64_t steps = 1 + (uint64_t)(1e9 / work_expected);
     for (uint64_t i = config->batch; i < (steps + 1) * config->batch; i++) {
         size_t n = take_document(model, &all->list[i % all->n]);
@@ -188,9 +204,12 @@ static bool measure(const Case *bench, const char *names, Result *result)
         return false;
     }
     double seconds = now() - start, n_steps = (double)steps;
-    *result = (Result){.microseconds = 1e6 * seconds / n_steps, .tokens = tokens / n_steps,
-                       .multiply_adds = products / n_steps, .lines = (double)model->tape.n_lines,
-                       .values = (double)model->tape.n_values, .parameters = (double)model->num_params};
+    *result = (Result){.microseconds = 1e6 * seconds / n_steps,
+                       .tokens = tokens / n_steps,
+                       .multiply_adds = products / n_steps,
+                       .entries = (double)model->tape.n_entries,
+                       .values = (double)model->tape.n_values,
+                       .parameters = (double)model->num_params};
 
     // Names, drawn as `--samples` draws them.
     tape_drop(&model->tape);
@@ -198,12 +217,10 @@ static bool measure(const Case *bench, const char *names, Result *result)
     tape_mark(&model->tape);
     double n_names = 0;
     for (start = now(); now() - start < 0.02; n_names++) {
-        size_t length;
-        if (!sample(&work, &length)) {
-            return false;
-        }
+        sample(&work);
     }
-    result->names_a_second = n_names / (now() - start);
+    result->names_per_second = n_names / (now() - start);
+    set_threads(1, 1);
     free_model(model);
     free_tokenizer(&work.tokenizer);
     free(all->list);
@@ -212,7 +229,7 @@ static bool measure(const Case *bench, const char *names, Result *result)
 }
 
 // Runs one case in a process of its own.
-static bool measure_apart(const Case *bench, const char *names, Result *result)
+static bool measure_apart(const Case *bench, const char *names, size_t threads, Result *result)
 {
     int ends[2];
     if (pipe(ends)) {
@@ -220,12 +237,9 @@ static bool measure_apart(const Case *bench, const char *names, Result *result)
     }
     pid_t child = fork();
     if (child == 0) {
-        memset(&failure, 0, sizeof failure);
         Result own = {0};
-        bool ok = measure(bench, names, &own);
-        if (!ok) {
-            fprintf(stderr, "bench: %s: %s\n", bench->name, failure.text);
-        }
+        bool ok = measure(bench, names, threads, &own);
+        if (!ok) report(false);
         _exit(ok && write(ends[1], &own, sizeof own) == (ssize_t)sizeof own ? 0 : 1);
     }
     close(ends[1]);
@@ -241,8 +255,7 @@ static bool measure_apart(const Case *bench, const char *names, Result *result)
 // How long the program takes to do nothing: seconds for `microgpt --steps 0 --samples 0`.
 static double start_up(const char *program)
 {
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    double start = now();
     pid_t child = fork();
     if (child == 0) {
         int null = open("/dev/null", O_WRONLY);
@@ -252,85 +265,120 @@ static double start_up(const char *program)
     }
     int status = 1;
     bool ok = child > 0 && waitpid(child, &status, 0) == child && status == 0;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    return ok ? (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec) : NAN;
+    return ok ? now() - start : NAN;
 }
 
-static double nanoseconds_a_token(Result r) { return 1e3 * r.microseconds / r.tokens; }
+static double nanoseconds_per_token(Result r) { return 1e3 * r.microseconds / r.tokens; }
 
-// What a document costs in batches of the default model; how the time grows with the width and with the block, and how
-// it would if it grew as the count of multiply-adds.
+// How the time grows with the width and with the block, on one thread, and how it would if it grew
+// as the count of multiply-adds.
 static void print_growth(const Result *best)
 {
-    printf("\n%-34s %11s %6s\n", "documents together, default model", "us/document", "growth");
-    for (size_t i = BY_BATCH; i < BY_WIDTH; i++) {
-        double batch = (double)cases[i].batch;
-        printf("%-34s %11.2f %6.2f\n", cases[i].name, best[i].microseconds / batch,
-               best[i].microseconds / batch / best[BY_BATCH].microseconds);
-    }
-    printf("\n%-34s %11s %9s %5s %6s %5s\n", "width: 2 layers, block 128, full", "parameters", "us/token", "ps", "growth",
-           "work");
+    printf("\n%-34s %11s %12s %14s %6s %5s\n", "width: 2 layers, block 128, full", "parameters",
+           "us per token", "ps per token", "growth", "work");
+    printf("%-34s %11s %12s %14s\n", "", "", "", "and parameter");
     for (size_t i = BY_WIDTH; i < BY_BLOCK; i++) {
         Result r = best[i], first = best[BY_WIDTH];
-        double ps = 1e3 * nanoseconds_a_token(r) / r.parameters, work = r.multiply_adds / r.tokens / r.parameters;
-        printf("%-34s %11.0f %9.2f %5.0f %6.2f %5.2f\n", cases[i].name, r.parameters, 1e-3 * nanoseconds_a_token(r), ps,
-               ps / (1e3 * nanoseconds_a_token(first) / first.parameters),
+        double ns = nanoseconds_per_token(r), ps = 1e3 * ns / r.parameters;
+        double work = r.multiply_adds / r.tokens / r.parameters;
+        printf("%-34s %11.0f %12.2f %14.0f %6.2f %5.2f\n", cases[i].name, r.parameters, 1e-3 * ns,
+               ps, ps / (1e3 * nanoseconds_per_token(first) / first.parameters),
                work / (first.multiply_adds / first.tokens / first.parameters));
     }
-    printf("\n%-34s %11s %15s %6s %5s\n", "block: n_embd 64, 1 layer, full", "us/token", "ns/position", "growth", "work");
+    printf("\n%-34s %12s %17s %6s %5s\n", "block: n_embd 64, 1 layer, full", "us per token",
+           "ns per position", "growth", "work");
     for (size_t i = BY_BLOCK; i < N_CASES; i++) {
         Result r = best[i], first = best[BY_BLOCK];
-        double ns = nanoseconds_a_token(r), more = 0;
-        if (i > BY_BLOCK) {                    // a token sees half of the block, on average
-            more = (ns - nanoseconds_a_token(best[i - 1])) / (0.5 * (r.tokens - best[i - 1].tokens));
+        double ns = nanoseconds_per_token(r), more = 0;
+        if (i > BY_BLOCK) {  // a token sees half of the block, on average
+            more = ns - nanoseconds_per_token(best[i - 1]);
+            more /= 0.5 * (r.tokens - best[i - 1].tokens);
         }
         char slope[16] = "";
         if (i > BY_BLOCK) snprintf(slope, sizeof slope, "%.2f", more);
-        printf("%-34s %11.2f %15s %6.2f %5.2f\n", cases[i].name, 1e-3 * ns, slope, ns / nanoseconds_a_token(first),
+        printf("%-34s %12.2f %17s %6.2f %5.2f\n", cases[i].name, 1e-3 * ns, slope,
+               ns / nanoseconds_per_token(first),
                r.multiply_adds / r.tokens / (first.multiply_adds / first.tokens));
     }
+    printf("\ngrowth: the time, over that of the first row. work: the same for multiply-adds, of\n"
+           "matrices and of causal attention. ns per position: how much longer a token takes for\n"
+           "each position more that it looks back at, against the row above. One thread.\n");
+}
+
+static void print_sizes(const Result *best, double most)
+{
+    printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "training, one thread", "us per step",
+           "tokens", "ps per token", "percent", "entries", "values", "memory", "names");
+    printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "", "", "per second", "and parameter",
+           "of peak", "per step", "per step", "", "per s");
+    for (size_t i = 0; i < N_SIZES; i++) {
+        Result r = best[i];
+        printf("%-31s %11.2f %10.0f %13.0f %7.1f %7.0f %8.0f %6.1f MB %8.0f\n", cases[i].name,
+               r.microseconds, 1e6 * r.tokens / r.microseconds,
+               1e6 * r.microseconds / r.tokens / r.parameters,
+               1e8 * r.multiply_adds / r.microseconds / most, r.entries, r.values,
+               (double)r.kilobytes / 1024, r.names_per_second);
+    }
+}
+
+// The same work on one thread and on all. A step of a batch has several documents.
+static void print_threads(const Result *one, const Result *all, size_t threads)
+{
+    char heading[32];
+    snprintf(heading, sizeof heading, "%zu threads", threads);
+    printf("\n%-31s %12s %12s %9s %11s %13s\n", "training, us per document", "1 thread", heading,
+           "speed-up", "efficiency", "against batch");
+    printf("%-31s %12s %12s %9s %11s %13s\n", "", "", "", "", "", "1, 1 thread");
+    for (size_t i = 0; i < BY_WIDTH; i++) {
+        double batch = (double)cases[i].batch, before = one[i].microseconds / batch;
+        double after = all[i].microseconds / batch, times = before / after;
+        size_t alone = i < BY_BATCH ? i : i < BY_BATCH + 4 ? BY_BATCH : i - (i - BY_BATCH) % 2;
+        printf("%-31s %12.2f %12.2f %9.2f %9.0f %% %13.2f\n", cases[i].name, before, after, times,
+               100 * times / (double)threads, after / one[alone].microseconds);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)
 {
-    const char *names = argc > 1 ? argv[1] : "data/names.txt", *program = argc > 2 ? argv[2] : "./microgpt";
+    const char *names = argc > 1 ? argv[1] : "data/names.txt";
+    const char *program = argc > 2 ? argv[2] : "./microgpt";
     const int rounds = argc > 3 && atoi(argv[3]) > 0 ? atoi(argv[3]) : 7;
-    Result best[N_CASES];
+    size_t threads = processors();
+    static Result best[2][N_CASES];
+    static double worst[N_CASES];
     double start = 1e9, most = 0;
     for (int round = 0; round < rounds; round++) {
         double rate = peak(), seconds = start_up(program);
         most = rate > most ? rate : most;
         start = seconds < start ? seconds : start;
         for (size_t i = 0; i < N_CASES; i++) {
-            Result result;
-            if (!measure_apart(&cases[i], names, &result)) {
-                return 1;
+            for (size_t k = 0; k < (i < BY_WIDTH ? 2 : 1); k++) {
+                Result result, *r = &best[k][i];
+                if (!measure_apart(&cases[i], names, k ? threads : 1, &result)) return 1;
+                if (round == 0) *r = result;
+                r->microseconds = fmin(r->microseconds, result.microseconds);
+                r->names_per_second = fmax(r->names_per_second, result.names_per_second);
+                if (k == 0) worst[i] = fmax(worst[i], result.microseconds);
             }
-            if (round == 0) {
-                best[i] = result;
-            }
-            best[i].microseconds = fmin(best[i].microseconds, result.microseconds);
-            best[i].names_a_second = fmax(best[i].names_a_second, result.names_a_second);
         }
     }
-    printf("%-31s %10s %8s %5s %7s %5s %7s %8s %5s %7s\n", "training", "us/step", "tokens/s", "ps", "of peak", "lines",
-           "values", "memory", "times", "names/s");
-    for (size_t i = 0; i < N_SIZES; i++) {
-        Result r = best[i];
-        double kilobytes = r.values * 2 * sizeof(double) / 1024;
-        printf("%-31s %10.2f %8.0f %5.0f %5.1f %% %5.0f %7.0f %5.1f MB %5.2f %7.0f\n", cases[i].name, r.microseconds,
-               1e6 * r.tokens / r.microseconds, 1e6 * r.microseconds / r.tokens / r.parameters,
-               1e8 * r.multiply_adds / r.microseconds / most, r.lines, r.values, (double)r.kilobytes / 1024,
-               (double)r.kilobytes / kilobytes, r.names_a_second);
-    }
-    printf("\nThis machine's peak: %.1f billion multiply-adds a second, %d at a time, double precision.\n", most / 1e9,
-           VEC);
+    print_sizes(best[0], most);
+    print_threads(best[0], best[1], threads);
+    print_growth(best[0]);
+    for (size_t i = 0; i < N_CASES; i++) worst[i] /= best[0][i].microseconds;
+    qsort(worst, N_CASES, sizeof worst[0], by_size);
+    printf("\nThis machine's peak: %.1f billion multiply-adds per second and thread, %d at a time, "
+           "double precision.\n",
+           most / 1e9, VEC);
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
-    printf("ps: picoseconds a token and parameter. Lines and values: those of the last step, parameters included.\n"
-           "times: the process's memory, over what values and gradients need; Adam's means are one more time.\n");
-    print_growth(best);
-    printf("\ngrowth: the time of a document, of a token and parameter, of a token, over that of the first row. work: the same\n"
-           "for multiply-adds, of matrices and of causal attention. ns/position: how much longer a token takes for each\n"
-           "position more that it looks back at, against the row above.\n");
+    printf(
+        "Noise: the slowest round took %.2f times as long as the best (half of the rows: more).\n",
+        worst[N_CASES / 2]);
     return 0;
 }

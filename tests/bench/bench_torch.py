@@ -2,21 +2,23 @@
 
     python3 tests/bench/bench_torch.py [PROGRAM [ROUNDS]]
 
-Double precision, one thread, documents that fill the block. Both start from the same parameters, see the same documents
-in the same order and take the same steps of Adam, in turn; the best round of each counts, in the time that the process
-has worked. Skipped where there is no torch.
+Double precision, documents that fill the block; on one thread, and on all processors. Both start from the same
+parameters, see the same documents in the same order and take the same steps of Adam, in turn; the best round of each
+counts, by the clock on the wall. The last column has the better of PyTorch's two. Skipped where there is no torch.
 """
 import math
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 
-for library in ("OMP", "OPENBLAS", "MKL"):       # torch.set_num_threads() alone leaves OpenBLAS a second thread
-    os.environ[library + "_NUM_THREADS"] = "1"
+# A process has one number of threads: torch.set_num_threads() alone leaves OpenBLAS a second one.
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+THREADS = int(os.environ.get("BENCH_THREADS", "0"))
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ[library + "_NUM_THREADS"] = str(THREADS or 1)
 try:
     import torch
     import torch.nn.functional as F
@@ -90,47 +92,87 @@ def rmsnorm(x):
     return x * (x.square().mean(1, keepdim=True) + 1e-5).rsqrt()
 
 
-def run_program(program, path, case, steps, log):
-    """The seconds of work that `steps` steps are, with all that is around them."""
+def run_program(program, path, case, steps, threads, log):
+    """The seconds that `steps` steps take, with all that is around them."""
     n_layer, n_embd, n_head, block_size, _ = case
-    start = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([program, "--data", path, "--n-layer", str(n_layer), "--n-embd", str(n_embd),
-                    "--n-head", str(n_head), "--block-size", str(block_size), "--steps", str(steps), "--samples", "0",
+    start = time.perf_counter()
+    subprocess.run([program, "--data", path, "--n-layer", str(n_layer), "--n-embd", str(n_embd), "--n-head", str(n_head),
+                    "--block-size", str(block_size), "--steps", str(steps), "--samples", "0", "--threads", str(threads),
                     "--quiet", "--log", log], check=True, stdout=subprocess.DEVNULL)
-    end = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return end.ru_utime - start.ru_utime + end.ru_stime - start.ru_stime
+    return time.perf_counter() - start
+
+
+def serve():
+    """The other side of Torch: for each line of input, the seconds per step of a round."""
+    torch.set_num_threads(THREADS)
+    path, *case = sys.argv[2:]
+    n_layer, n_embd, n_head, block_size, steps = map(int, case)
+    model = Model(path, n_layer, n_embd, n_head, block_size)
+    total, losses = WARM + steps, model.steps(0, WARM, WARM + steps)
+    for k, _ in enumerate(sys.stdin):
+        start = time.perf_counter()
+        more = model.steps(WARM, total, total)       # after the first round, for the time alone
+        seconds = (time.perf_counter() - start) / steps
+        print(seconds, *(losses + more if k == 0 else []), flush=True)
+
+
+class Torch:
+    """PyTorch in a process of its own, with so many threads."""
+
+    def __init__(self, path, case, threads):
+        self.process = subprocess.Popen([sys.executable, __file__, "--serve", path, *map(str, case)], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=dict(os.environ, BENCH_THREADS=str(threads)))
+
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return [float(word) for word in self.process.stdout.readline().split()]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "./microgpt"
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    torch.set_num_threads(1)
-    worst = 0
-    print(f"\n{'training, full documents':<38} {'microgpt':>12} {'PyTorch':>12} {'ratio':>7}  losses apart")
+    counts = [1, PROCESSORS] if PROCESSORS > 1 else [1]
+    worst, slowest = 0, []
+    heads = "".join(f"{'microgpt, ' + str(n):>14}" for n in counts) + "".join(f"{'PyTorch, ' + str(n):>14}" for n in counts)
+    print(f"\n{'training, full documents':<40}{heads}{'ratio':>8}  losses apart")
+    print(f"{'':<40}{'ms per step, on so many threads':>{14 * 2 * len(counts)}}{'of best':>8}")
     with tempfile.TemporaryDirectory() as folder:
         path, log = os.path.join(folder, "docs.txt"), os.path.join(folder, "log.csv")
         for case in CASES:
             n_layer, n_embd, n_head, block_size, steps = case
             write_documents(path, block_size)
-            model = Model(path, n_layer, n_embd, n_head, block_size)
-            total, losses = WARM + steps, model.steps(0, WARM, WARM + steps)
-            short = long = other = math.inf
+            total, losses = WARM + steps, []
+            others = [Torch(path, case, n) for n in counts]
+            short, long = [[] for _ in counts], [[] for _ in counts]
+            torchs = [[] for _ in counts]
             for k in range(rounds):
-                start = time.process_time()
-                more = model.steps(WARM, total, total)       # after the first round, for the time alone
-                other = min(other, (time.process_time() - start) / steps)
-                losses += more if k == 0 else []
-                short = min(short, run_program(program, path, case, WARM, log))
-                long = min(long, run_program(program, path, case, total, log))
+                for i, n in enumerate(counts):
+                    seconds, *more = others[i].round()
+                    torchs[i].append(seconds)
+                    losses = losses or more
+                    short[i].append(run_program(program, path, case, WARM, n, log))
+                    long[i].append(run_program(program, path, case, total, n, log))
+            for other in others:
+                other.close()
             with open(log, encoding="ascii") as file:
                 seen = [float(line.split(",")[1]) for line in file.read().split()[1:]]
             apart = max(abs(a - b) for a, b in zip(losses, seen))
             worst = max(worst, apart if len(seen) == total else math.inf)
-            own = (long - short) / steps
+            own = [(min(b) - min(a)) / steps for a, b in zip(short, long)]
+            best = [min(t) for t in torchs]
+            slowest += [max(t) / min(t) for t in torchs + long]
             name = f"n_embd {n_embd}, {n_head} heads, {n_layer} layers, block {block_size}"
-            print(f"{name:<38} {1e3 * own:9.2f} ms {1e3 * other:9.2f} ms {own / other:7.2f}  {apart:.0e}", flush=True)
-    print(f"Best of {rounds} rounds, one thread, double precision; PyTorch {torch.__version__}.")
+            print(f"{name:<40}{''.join(f'{1e3 * s:14.2f}' for s in own + best)}{min(own) / min(best):8.2f}  {apart:.0e}",
+                  flush=True)
+    print(f"Best of {rounds} rounds, double precision; PyTorch {torch.__version__}. "
+          f"Noise: the slowest round took up to {max(slowest):.2f} times as long as the best.")
     return 0 if worst < 1e-9 else 1
 
 
-sys.exit(main())
+sys.exit(serve() if sys.argv[1:2] == ["--serve"] else main())

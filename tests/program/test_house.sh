@@ -13,7 +13,7 @@ fi
 row()
 {
     case $(basename "$1" | sed 's/\.[ch]$//') in
-    output | random | text) echo 1 ;;
+    output | random | text | processors) echo 1 ;;
     options | command_line | files | json | safetensors) echo 2 ;;
     model | job | memory | checkpoint | progress | log | training | samples | heads | maps | page | views | names | notes | graph | tour) echo 3 ;;
     commands) echo 4 ;;

@@ -1,0 +1,20 @@
+/* threads.h: work that is cut into parts, and the threads that share it. See threads.c. */
+#ifndef THREADS_H
+#define THREADS_H
+
+#include <stddef.h>
+
+// Does one part, from 0 on. scratch: room for SHARED_SCRATCH numbers, which no other thread uses.
+typedef void Part(void *context, size_t part, double *scratch);
+enum { SHARED_SCRATCH = 128 * (136 + 72) };
+
+extern size_t n_threads;        // how many there are, this one included; 1: nothing is shared
+extern size_t missing_threads;  // how many could not be started
+
+// Asks for n threads, of which no more work at a time than there are processors. They start with
+// the first shared work. 1: those that there are end; 0 counts as 1.
+void set_threads(size_t n, size_t n_processors);
+// Does all parts and returns. Part 0 is begun first. scratch is this thread's.
+void share(Part *part, void *context, size_t n_parts, double *scratch);
+
+#endif
