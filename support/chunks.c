@@ -36,7 +36,7 @@ static bool new_entries(Tape *t)
     return true;
 }
 
-static void no_memory(const Tape *t)
+static void out_of_memory(const Tape *t)
 {
     if (t->no_memory) t->no_memory();
     abort();
@@ -45,7 +45,7 @@ static void no_memory(const Tape *t)
 double *vector_in_next_chunk(Tape *t, size_t n)
 {
     if (n > t->chunk - BLOCK) abort();  // a mistake in the program, not in its input
-    if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) no_memory(t);
+    if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) out_of_memory(t);
     t->data = t->chunks[++t->this_chunk];
     t->n_values = 0;
     return ag_vector(t, n);
@@ -53,7 +53,7 @@ double *vector_in_next_chunk(Tape *t, size_t n)
 
 void more_entries(Tape *t)
 {
-    if (!new_entries(t)) no_memory(t);
+    if (!new_entries(t)) out_of_memory(t);
 }
 
 // From a value to its gradient it is an odd number of cache lines: the two do not compete for one

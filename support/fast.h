@@ -98,7 +98,7 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 enum { LEAST_PART = 16384, LARGE_PART = 262144 };
 static inline size_t parts_of(size_t work)
 {
-    if (n_threads == 1 || work < 2 * LEAST_PART) return 1;
+    if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
     size_t parts = work < n_threads * LARGE_PART ? n_threads : 2 * n_threads;
     return work / LEAST_PART < parts ? work / LEAST_PART : parts;
 }

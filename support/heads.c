@@ -61,14 +61,15 @@ static void run_document(void *context, size_t i, double *unused)
 enum { MOST = 64 };  // documents at the same time
 
 // The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
-// unless that is NULL. An interrupt ends it. Sums go from document to document, however many run at the same time.
+// unless that is NULL. An interrupt ends it. Sums go from document to document, however many run at
+// the same time.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
     static Model copies[MOST];
     Model *models[MOST] = {model};
-    double losses[MOST], sum = 0;
-    size_t n[MOST], most = n_threads > 1 ? 4 * n_threads : 1;
+    double losses[MOST] = {0}, sum = 0;
+    size_t n[MOST] = {0}, most = n_threads > 1 ? 4 * n_threads : 1;
     Group group = {models, 1, docs, losses, n};
     while (group.n_models < most && group.n_models < n_docs && group.n_models < MOST) {
         Model *copy = models[group.n_models] = &copies[group.n_models];

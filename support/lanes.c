@@ -152,7 +152,7 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, siz
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
                  LanesPart *part)
 {
-    size_t max = n_threads == 1 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
+    size_t max = n_threads < 2 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
     if (max == 1) return false;
     SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
     max = max < MAX_PARTS ? max : MAX_PARTS;

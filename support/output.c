@@ -45,10 +45,6 @@ void set_failure(int status, const char *format, ...)
     failure.status = status;
 }
 
-bool no_memory(void) { return fail("not enough memory"); }
-
-bool fail_errno(const char *name) { return fail("%s: %s", name, strerror(errno)); }
-
 static bool on_disk(int file)
 {
     struct stat info;

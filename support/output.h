@@ -7,9 +7,11 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #ifdef __GNUC__
 #define PRINTF_LIKE(f, args) __attribute__((format(printf, f, args)))
@@ -25,8 +27,8 @@ enum { DONE = 0, FAILED = 1, USAGE = 2, INTERRUPTED = 130, PIPE_CLOSED = 141 };
 #define usage(...) fail_as(USAGE, __VA_ARGS__)  // the command line is wrong
 #define fail_as(...) (set_failure(__VA_ARGS__), false)
 PRINTF_LIKE(2, 3) void set_failure(int status, const char *format, ...);
-bool no_memory(void);               // fails: "not enough memory"
-bool fail_errno(const char *name);  // fails: this file, and what errno says
+#define no_memory() fail("not enough memory")
+#define fail_errno(name) fail("%s: %s", name, strerror(errno))  // a file, and what errno says
 
 enum { MESSAGE_ROOM = 8192 };  // for the longest file name and its problem
 typedef struct {

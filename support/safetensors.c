@@ -295,8 +295,9 @@ void write_text(FILE *out, const char *text)
 {
     for (size_t n = strlen(text), used = 0; n > 0; text += used, n -= used) {
         int32_t code = decode_utf8((const unsigned char *)text, n, &used);
+        uint32_t character = code < 0 ? 0xfffd : (uint32_t)code;
         if (code < 0) used = 1;
-        write_characters(out, &(uint32_t){code < 0 ? 0xfffd : (uint32_t)code}, 1);
+        write_characters(out, &character, 1);
     }
 }
 

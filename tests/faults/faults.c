@@ -180,9 +180,11 @@ void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); 
 void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
 
+static FILE *in_memory;  // what is written; to close a file that was only read cannot lose anything
+
 FILE *__wrap_open_memstream(char **bytes, size_t *n)
 {
-    return fails(OPEN_MEMSTREAM) ? NULL : __real_open_memstream(bytes, n);
+    return in_memory = fails(OPEN_MEMSTREAM) ? NULL : __real_open_memstream(bytes, n);
 }
 
 int __wrap_ferror(FILE *file) { return fails(FERROR) ? 1 : __real_ferror(file); }
@@ -190,8 +192,9 @@ int __wrap_ferror(FILE *file) { return fails(FERROR) ? 1 : __real_ferror(file); 
 // The file is closed all the same.
 int __wrap_fclose(FILE *file)
 {
+    bool counts = file == in_memory;
     int done = __real_fclose(file);
-    return fails(FCLOSE) ? EOF : done;
+    return counts && fails(FCLOSE) ? EOF : done;
 }
 
 int __wrap_vsnprintf(char *text, size_t room, const char *format, va_list args)

@@ -51,7 +51,7 @@ microgpt --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 >"$T/
 prints "the recipe last" "$T/expected" --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --recipe lesson
 prints "the recipe in the middle" "$T/expected" --lr 0.02 --steps 5 --recipe lesson --temperature 0.9 --samples 3
 prints "--name=value" "$T/expected" --steps=5 --recipe=lesson --samples=3 --lr=0.02 --temperature=0.9
-prints "beginnings of names" "$T/expected" --st 5 --sam 3 --rec lesson --lr 0.02 --t=0.9
+prints "beginnings of names" "$T/expected" --st 5 --sam 3 --rec lesson --lr 0.02 --te=0.9
 prints "an option given twice: the last one counts" "$T/expected" --steps 7 --recipe microgpt --lr 1 --samples 3 \
     --recipe lesson --lr 0.02 --temperature 0.9 --steps 5
 prints "train, then --" "$T/expected" train --recipe lesson --steps 5 --samples 3 --lr 0.02 --temperature 0.9 --
@@ -141,7 +141,7 @@ fi
 
 # Without /proc, and started by its bare name, it is found along PATH. Folders that were there before stay there.
 printf '#include <unistd.h>\n#define readlink(path, text, room) ((void)(path), (void)(text), (ssize_t)-1)\n' >"$T/no_proc.h"
-flags="-O0 -D_XOPEN_SOURCE=700 -include $T/no_proc.h"
+flags="-O0 -D_GNU_SOURCE= -include $T/no_proc.h"
 check "make install without /proc" installed install PREFIX="$P"
 in_folder "without /proc, by its bare name" / env PATH="$P/bin:$PATH" microgpt
 in_folder "without /proc, by its path" / "$P/bin/microgpt"
