@@ -93,8 +93,7 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 #endif
 
 // Work is counted in multiply-adds, or what takes as long. How many parts is it worth sharing in? 1:
-// none. Small work has a part for each thread, which finds in its cache what it made before; large
-// work has more, so that a thread that is faster does more of them.
+// none. Small work has a part for each thread that is awake; large work has more, which wakes threads.
 enum { LEAST_PART = 16384, LARGE_PART = 262144 };
 static inline size_t parts_of(size_t work)
 {

@@ -366,7 +366,7 @@ static void do_tasks(void *context, size_t part, double *scratch)
     do_task(part < n ? shared : shared + 1, part < n ? part : part - n, scratch);
 }
 
-// One or two tasks that do not depend on each other.
+// One or two tasks that do not depend on each other, each in so many parts, or nearly.
 static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch)
 {
     size_t n_parts = 0;
@@ -533,7 +533,7 @@ static void product_backward(const Tape *t, const Product *p, bool weighted, dou
     size_t wanted = parts_of(2 * work_of(p));
     if (wanted > 1) {
         Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
-        share_tasks(shared, 2, wanted, scratch);
+        share_tasks(shared, 2, wanted / 2, scratch);
     } else {
         add_outer_products(&of_w, scratch);
         multiply_lanes(&of_in);
