@@ -44,7 +44,7 @@ static size_t round_up(size_t n)
 // the last block of a chunk stays free.
 double *ag_vector(Tape *t, size_t n)
 {
-    size_t most = t->chunk - BLOCK, room = n > 1 ? round_up(n) : n;
+    size_t most = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     if (at + room > most) return vector_in_next_chunk(t, n);
     t->n_values = at + room;
@@ -577,7 +577,7 @@ static void clear_gradients(const Tape *t)
 {
     for (size_t k = t->kept_chunk; k <= t->this_chunk; k++) {
         size_t first = k == t->kept_chunk ? t->kept_values : 0;
-        size_t end = k == t->this_chunk ? t->n_values : t->chunk;
+        size_t end = k == t->this_chunk ? t->n_values : t->chunk_size;
         clear(grad(t, t->chunks[k] + first), end - first);
     }
 }

@@ -72,9 +72,9 @@ typedef struct {
 typedef struct {
     Entry *entries;  // [n_entries] what was done, in order
     size_t n_entries, n_computed, max_entries;  // recorded, computed, room
-    double *data;            // [chunk] values; their gradients come next
-    size_t n_values, chunk;  // values in use; room for them
-    double **chunks;         // [n_chunks] full ones, this one, spare ones
+    double *data;  // [chunk_size] values; their gradients come next
+    size_t n_values, chunk_size;  // values in use in it; its room
+    double **chunks;  // [n_chunks] full ones, this one, spare ones
     size_t n_chunks, this_chunk;
     size_t kept_entries, kept_values, kept_chunk;  // by tape_mark()
     bool fused;               // record a dot, a sum, ... as one entry?
@@ -82,7 +82,7 @@ typedef struct {
     struct Lanes *lanes;      // for speed alone: see the end of this page
 } Tape;
 
-bool tape_init(Tape *t, size_t chunk);  // false: not enough memory
+bool tape_init(Tape *t, size_t chunk_size);  // false: not enough memory
 void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
@@ -95,11 +95,11 @@ void backward(Tape *t, double *result);
 // The gradient of a value, or of the first of several neighbors.
 static inline double *grad(const Tape *t, double *x)
 {
-    return x + t->chunk;
+    return x + t->chunk_size;
 }
 
 // Leaves: values that no operation makes. n is at least 1 throughout; here
-// at most the chunk of tape_init().
+// at most the chunk_size of tape_init().
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
 
@@ -166,13 +166,5 @@ extern const Operation operations[N_OPS];
 void tape_lane(Tape *t);
 void tape_end_lanes(Tape *t);
 void tape_compute(Tape *t);
-
-// A step of Adam for n parameters p with gradients g, as adam() in
-// microgpt.c defines it. false: nothing is done, use the definition.
-typedef struct {
-    double lr, beta1, beta2, eps, correct1, correct2;
-} AdamRates;
-bool ag_adam(double *p, double *g, double *m, double *v, size_t n,
-             const AdamRates *rates);
 
 #endif

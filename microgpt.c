@@ -329,7 +329,7 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t n = (size_t)model->num_params;
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
-    if (ag_adam(p, g, m, v, n, &rates)) return;  // the same, faster
+    if (fast_adam(p, g, m, v, n, &rates)) return;  // the same, faster
     for (size_t i = 0; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];

@@ -6,10 +6,11 @@
  * definition, adam() in microgpt.c, last bits differ; the parameters after the last whole four
  * vectors follow it to the bit.
  *
- * ag_adam() moves all n parameters, or none. None in plain builds, where the rate or eps is out of
+ * fast_adam() moves all n parameters, or none. None in plain builds, where the rate or eps is out of
  * range, and where the means forget so fast that the shorter way to write them loses digits. Threads
  * share the parameters, and the zeros of clear().
  */
+#include "adam.h"
 #include "fast.h"
 
 #ifdef VECTORS
@@ -54,7 +55,7 @@ static void move_parameters(void *context, size_t part, double *unused)
 }
 #endif
 
-bool ag_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
+bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
 {
 #ifdef VECTORS
     double beta1 = rates->beta1, beta2 = rates->beta2, root2 = sqrt(rates->correct2);

@@ -17,7 +17,7 @@ static bool new_chunk(Tape *t)
     double **chunks = realloc(t->chunks, (t->n_chunks + 1) * sizeof *chunks);
     if (!chunks) return false;
     t->chunks = chunks;
-    char *memory = calloc(1, 2 * t->chunk * sizeof(double) + 2 * LINE);
+    char *memory = calloc(1, 2 * t->chunk_size * sizeof(double) + 2 * LINE);
     if (!memory) return false;
     void **data = (void **)(void *)(memory + 2 * LINE - (uintptr_t)memory % LINE);
     data[-1] = memory;
@@ -44,7 +44,7 @@ static void out_of_memory(const Tape *t)
 
 double *vector_in_next_chunk(Tape *t, size_t n)
 {
-    if (n > t->chunk - BLOCK) abort();  // a mistake in the program, not in its input
+    if (n > t->chunk_size - BLOCK) abort();  // a mistake in the program, not in its input
     if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) out_of_memory(t);
     t->data = t->chunks[++t->this_chunk];
     t->n_values = 0;
@@ -63,7 +63,7 @@ bool tape_init(Tape *t, size_t chunk)
     *t = (Tape){.fused = true};
     if (chunk > SIZE_MAX / 64) return false;
     size_t lines = (chunk + 2 * BLOCK) * sizeof(double) / LINE + 1;
-    t->chunk = (lines | 1) * LINE / sizeof(double);
+    t->chunk_size = (lines | 1) * LINE / sizeof(double);
     t->lanes = new_lanes();
     if (!t->lanes || !new_chunk(t) || !new_entries(t)) {
         tape_free(t);

@@ -93,14 +93,14 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 #endif
 
 // Work is counted in multiply-adds, or what takes as long. How many parts is it worth sharing in? 1:
-// none. Small work has a part for each thread, which finds in its cache what it made before; large
-// work has more, so that a thread that is faster does more of them.
-enum { LEAST_PART = 16384, LARGE_PART = 262144 };
+// none. Small work has a part for each thread that is awake; large work has more, which wakes threads.
+enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
 static inline size_t parts_of(size_t work)
 {
     if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
-    size_t parts = work < n_threads * LARGE_PART ? n_threads : 2 * n_threads;
-    return work / LEAST_PART < parts ? work / LEAST_PART : parts;
+    size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
+    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
+    return most < parts ? most : parts;
 }
 
 // Cuts n things into parts of nearly the same size: where part i begins.

@@ -117,7 +117,7 @@ static size_t work_of(const Entry *e)
 {
     bool slow = e->op == OP_SOFTMAX || e->op == OP_EXP || e->op == OP_LOG || e->op == OP_POW;
     size_t values = e->length > 0 ? (size_t)e->n * e->length : e->n;
-    return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 256;
+    return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 64;
 }
 
 // The operands of an entry lie between low and high; so do their gradients, a chunk further on.

@@ -125,7 +125,7 @@ bool share_model(Model *copy, const Model *model)
     copy->keys = calloc(model->n_layer, sizeof *copy->keys);
     copy->values = calloc(model->n_layer, sizeof *copy->values);
     copy->tokens = calloc(model->block_size + 1, sizeof *copy->tokens);
-    size_t room = model->tape.chunk - (size_t)model->num_params;
+    size_t room = model->tape.chunk_size - (size_t)model->num_params;
     bool all = copy->keys && copy->values && copy->tokens && tape_init(&copy->tape, room);
     copy->tape.fused = model->tape.fused;
     copy->tape.no_memory = model->tape.no_memory;

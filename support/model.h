@@ -6,6 +6,8 @@
 
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "../autograd.h"
+// defines: AdamRates, fast_adam()
+#include "adam.h"
 // defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE
 #include "options.h"
 // defines: say(), which prints to standard output

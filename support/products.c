@@ -185,7 +185,7 @@ static NOINLINE void pack_transpose(double *panel, const double *w, size_t strid
 // w from `first` to `end`, and for the columns of the result from `left` to `right`.
 typedef struct {
     const Product *p;
-    size_t x_at, y_at;  // t->chunk where gradients are meant, else 0
+    size_t x_at, y_at;  // t->chunk_size where gradients are meant, else 0
     double *w;
     bool to_y, add;  // the result is y, or x; it is added to what is there
     size_t first, end, left, right;
@@ -366,7 +366,7 @@ static void do_tasks(void *context, size_t part, double *scratch)
     do_task(part < n ? shared : shared + 1, part < n ? part : part - n, scratch);
 }
 
-// One or two tasks that do not depend on each other.
+// One or two tasks that do not depend on each other, each in so many parts, or nearly.
 static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch)
 {
     size_t n_parts = 0;
@@ -387,7 +387,7 @@ static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->c
 static inline bool same_chunk(const Tape *t, const double *x, const double *y)
 {
     uintptr_t distance = x > y ? (uintptr_t)x - (uintptr_t)y : (uintptr_t)y - (uintptr_t)x;
-    return distance < t->chunk * sizeof(double);
+    return distance < t->chunk_size * sizeof(double);
 }
 
 // Is x after the n values from y on? In another chunk, it is not among them either.
@@ -526,14 +526,14 @@ static void few_lanes_part(void *context, size_t part, double *unused)
 // Of the rows first, then of what was multiplied by them. A weighted sum goes from y to x.
 static void product_backward(const Tape *t, const Product *p, bool weighted, double *scratch)
 {
-    size_t rows = p->rows[p->n - 1], g = t->chunk;
+    size_t rows = p->rows[p->n - 1], g = t->chunk_size;
     Task of_w = {p, weighted ? g : 0, weighted ? 0 : g, grad(t, p->w), false, true, 0, rows,
                  0, p->cols};
     Task of_in = {p, g, g, p->w, weighted, true, 0, p->n, 0, weighted ? rows : p->cols};
     size_t wanted = parts_of(2 * work_of(p));
     if (wanted > 1) {
         Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
-        share_tasks(shared, 2, wanted, scratch);
+        share_tasks(shared, 2, wanted / 2, scratch);
     } else {
         add_outer_products(&of_w, scratch);
         multiply_lanes(&of_in);

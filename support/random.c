@@ -60,7 +60,7 @@ double random_gauss(Random *rng, double mean, double std)
 // Draws as many bits as n has, again and again until they are less than n.
 size_t random_below(Random *rng, size_t n)
 {
-    size_t bits = 0, r = n;
+    size_t bits = 1, r = n;
     while (n >> bits) bits++;
     while (r >= n) r = random_word(rng) >> (32 - bits);
     return r;

@@ -9,7 +9,8 @@
  *              has no part: if the others are late, this thread does everything itself.
  *   ending     Each part that is done raises `done`. The work stays in place until all are.
  *   waiting    A thread without a part looks for one for some microseconds, then sleeps. New work
- *              wakes sleepers, but never so many that more threads are awake than processors. A
+ *              wakes sleepers, but never so many that more threads are awake than processors, and
+ *              not for small work, which has no more parts than threads. A
  *              worker that is very late has lost its processor to another program: then this
  *              thread works alone for eight times as long as it had to wait.
  *
@@ -177,8 +178,9 @@ static void wait_until_done(void)
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
-    if (n_threads > 1 && n_parts > 1 && !pool.started) start();
     bool alone = n_threads == 1 || n_parts == 1;
+    if (n_parts <= n_threads) alone = alone || atomic_load(&pool.awake) == 0;
+    if (!alone && !pool.started) start();
     if (!alone && pool.alone_until > 0) alone = seconds() < pool.alone_until;
     if (alone || atomic_exchange(&pool.busy, true)) {
         for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);

@@ -358,7 +358,7 @@ static size_t chunk_of(const double *value)
     size_t n = tape->this_chunk + 1;
     for (size_t i = 0; i < n; i++) {
         size_t k = (last + i) % n;
-        size_t room = k == tape->this_chunk ? tape->n_values : tape->chunk;
+        size_t room = k == tape->this_chunk ? tape->n_values : tape->chunk_size;
         if (value >= tape->chunks[k] && value < tape->chunks[k] + room) return last = k;
     }
     return NOWHERE;
@@ -370,10 +370,13 @@ size_t value_number(const double *value)
 {
     size_t k = chunk_of(value);
     if (k == NOWHERE) abort();
-    return k * watched.model->tape.chunk + (size_t)(value - watched.model->tape.chunks[k]);
+    return k * watched.model->tape.chunk_size + (size_t)(value - watched.model->tape.chunks[k]);
 }
 
-size_t n_numbers(void) { return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk; }
+size_t n_numbers(void)
+{
+    return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk_size;
+}
 
 static bool is_parameter(const double *value)
 {
@@ -815,7 +818,8 @@ double *find_value(const char *text, int i, int j)
     size_t number = 0;
     int used = 0;
     if (sscanf(name, "v%zu%n", &number, &used) == 1 && !name[used] && number < n_numbers()) {
-        double *value = model->tape.chunks[number / model->tape.chunk] + number % model->tape.chunk;
+        double *value =
+            model->tape.chunks[number / model->tape.chunk_size] + number % model->tape.chunk_size;
         if (on_tape(value)) return value;
     }
     const Place *p = need_place(name, j);

@@ -878,7 +878,7 @@ double local_derivative(const Entry *e, bool second)
     alone.a = values;
     alone.b = e->b ? values + 1 : NULL;
     alone.out = values + 2;
-    operations[e->op].backward(&(Tape){.chunk = 3}, &alone);
+    operations[e->op].backward(&(Tape){.chunk_size = 3}, &alone);
     return values[second ? 4 : 3];
 }
 
@@ -1352,7 +1352,7 @@ void show_gain(void)
 {
     if (!watched.gradient || *watched.gradient == watched.gained || !survey()) return;
     const Tape *tape = &watched.model->tape;
-    double *p = watched.gradient - tape->chunk, now = *watched.gradient;
+    double *p = watched.gradient - tape->chunk_size, now = *watched.gradient;
     print("The gradient of %s was %.*g and is now %.*g.\n", value_name(p), watched.digits,
           watched.gained, watched.digits, now);
     watched.gained = now;

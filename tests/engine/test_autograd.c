@@ -940,17 +940,17 @@ static void test_no_memory(void)
     double *x = ag_scalar(&tape, 7);
     tape_mark(&tape);
     tape.no_memory = no_memory_here;
-    chunk = tape.chunk;
+    chunk = tape.chunk_size;
     told = false;
     if (setjmp(out_of_memory) == 0) {
-        tape.chunk = SIZE_MAX / 64;  // of such chunks there is no second one
-        tape.n_values = tape.chunk - 4;
+        tape.chunk_size = SIZE_MAX / 64;  // of such chunks there is no second one
+        tape.n_values = tape.chunk_size - 4;
         ag_vector(&tape, 8);
     } else {
         told = true;
     }
     check(told, "a tape that cannot grow: expected no_memory() to be called");
-    tape.chunk = chunk;
+    tape.chunk_size = chunk;
     tape_drop(&tape);
     check_near("then what stood before the mark is there", 7, *tape.data, 0);
     check_near("and the tape is used again", 49, *ag_mul(&tape, tape.data, tape.data, 1), 0);
@@ -1330,7 +1330,7 @@ static void test_lanes_of_products(void)
 enum { ROOM = 80 };
 
 // A step of n parameters p, with their gradients in p + ROOM. Where eps is that of adam(), it is
-// adam() that does it; otherwise ag_adam(), or the formula if that does nothing. Returns how many
+// adam() that does it; otherwise fast_adam(), or the formula if that does nothing. Returns how many
 // were left to the formula.
 static size_t adam_step(double *p, double *m, double *v, size_t n, size_t step, double lr,
                         double beta1, double beta2, double eps)
@@ -1343,12 +1343,12 @@ static size_t adam_step(double *p, double *m, double *v, size_t n, size_t step, 
                        .m = m,
                        .v = v,
                        .steps_done = step,
-                       .tape = {.chunk = ROOM}};
+                       .tape = {.chunk_size = ROOM}};
         adam(&model, lr, beta1, beta2);
         return model.steps_done == step + 1 ? 0 : SIZE_MAX;
     }
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
-    if (ag_adam(p, g, m, v, n, &rates)) return 0;
+    if (fast_adam(p, g, m, v, n, &rates)) return 0;
     for (size_t i = 0; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];

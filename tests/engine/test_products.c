@@ -81,7 +81,7 @@ static const double *differs(const double *a, const double *b, size_t n)
 static bool nothing_beside(void)
 {
     for (size_t k = 0; k <= t.this_chunk; k++) {
-        size_t n = k == t.this_chunk ? t.n_values : t.chunk;
+        size_t n = k == t.this_chunk ? t.n_values : t.chunk_size;
         for (double *x = t.chunks[k]; x < t.chunks[k] + n; x++) {
             if (isnan(*x) && *grad(&t, x) != 0) return false;
         }
