@@ -52,6 +52,7 @@ static bool more_lanes(struct Lanes *lanes)
     size_t *first = realloc(lanes->first, max * sizeof *first);
     if (!first) return false;
     lanes->first = first;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
     Entry **at = realloc(lanes->at, max * sizeof *at);
     if (!at) return false;
     lanes->at = at;
@@ -153,7 +154,7 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool ap
                  LanesPart *part)
 {
     size_t max = n_threads < 2 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
-    if (max == 1) return false;
+    if (max < 2 || n < 2) return false;
     SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
     max = max < MAX_PARTS ? max : MAX_PARTS;
     size_t n_parts = cut_lanes(lanes, n, k, apart, shared.cuts, max < n ? max : n);
