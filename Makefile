@@ -49,6 +49,11 @@ page: microgpt    ## train for longer, write the model as microgpt.html, a page 
 	./microgpt page microgpt.safetensors --log microgpt.csv maria >microgpt.html
 	@echo "microgpt.html is ready: open it in a browser"
 
+# The README's picture. It needs node, Chromium, and puppeteer-core from npm.
+.PHONY: picture
+picture: page    ## draw .github/page.png, the picture in the README, from microgpt.html
+	@NODE_PATH="$$NODE_PATH:tests/build/node/node_modules" node tests/page/picture.js microgpt.html .github/page.png
+
 # The build to step through: nothing optimized, nothing inlined, every + and * an entry of the tape. The same output.
 DEBUG        = .build/debug
 DEBUG_FLAGS  = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
