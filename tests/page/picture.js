@@ -31,8 +31,8 @@ function compose(width)
     reading.querySelectorAll(".total, .hint, p").forEach((e) => e.remove());
     reading.style.cssText = "padding: 0; margin: 10px 0 0";
     reading.querySelector(".looks").style.cssText = "grid-template-columns: repeat(2, 1fr)";
-    const left = make("div", "min-width: 0", heading("What it reads", "Arcs: who looks where. Bars: what it expects next."),
-        word, reading);
+    const left = make("div", "min-width: 0",
+        heading("What it reads", "Arcs: who looks where. Bars: what it expects next."), word, reading);
     const below = make("div", "display: grid; grid-template-columns: minmax(0, 1fr) 388px; gap: 36px; " +
         "padding-top: 18px; border-top: 1px solid var(--line)", left, inspector);
     const all = make("div", `width: ${width}px; padding: 26px 32px; background: var(--paper); box-sizing: border-box`,
@@ -85,7 +85,8 @@ function png(width, height, pixels)
     header.writeUInt32BE(height, 4);
     header.set([8, 3], 8);
     return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), chunk("IHDR", header),
-        chunk("PLTE", Buffer.from(palette.flat())), chunk("IDAT", zlib.deflateSync(rows, { level: 9 })), chunk("IEND", Buffer.alloc(0))]);
+        chunk("PLTE", Buffer.from(palette.flat())), chunk("IDAT", zlib.deflateSync(rows, { level: 9 })),
+        chunk("IEND", Buffer.alloc(0))]);
 }
 
 function crc(bytes)
@@ -101,7 +102,8 @@ function crc(bytes)
 }
 
 (async () => {
-    const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true,
+    const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
+    const browser = await puppeteer.launch({ executablePath, headless: true,
         args: ["--no-sandbox", "--disable-gpu"] });
     const tab = await browser.newPage();
     await tab.setViewport({ width: WIDTH, height: 1400, deviceScaleFactor: 2 });
