@@ -186,7 +186,7 @@ static void say_code(Code *code, const unsigned char *line, size_t n)
 static void say_html(const unsigned char *html, size_t n)
 {
     static const Code style = {.signs = ",;:{}>!", .goes_on = ",;:{"};
-    static const Code script = {.signs = ",;:{}<>!=?&|+-*/%()[]", .goes_on = ",([=?:&|"};
+    static const Code script = {.signs = ",;:{}<>!=?&|+-*/%()[]", .goes_on = ",([{=?:&|"};
     Code code = {.signs = NULL};
     for (size_t i = 0, next; i < n; i = next) {
         while (i < n && html[i] == ' ') i++;

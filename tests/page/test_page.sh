@@ -77,6 +77,42 @@ alone() { (cd "$T/alone" && ./microgpt "$@"); }
 fails 1 "*page.html: No such file or directory" alone page "$names"
 echo "no place" >"$T/alone/data/page.html"
 fails 1 "*page.html: no place for the model in it" alone page "$names"
+
+# What a browser does not need is left out; texts in quotes stay as they are.
+cat >"$T/alone/data/page.html" <<'END'
+<p>Some text : as it is</p>
+<style>
+    /* gone */
+    a, b > i { margin: 0 auto;
+        width: calc(1px + 2px); }
+</style>
+<script id="model">THE MODEL</script>
+<script>
+    // gone
+    const a = "x = 1, \" y", b = `t , ${f("{ , }", `in , ${a + 1}`)} , z`, c = 'q , "r', d = a - -b;
+
+    if (a) {
+        e = b ? c
+            : d;
+    }
+    f(a,
+        b);
+</script>
+END
+cat >"$T/squeezed" <<'END'
+<p>Some text : as it is</p>
+<style>
+a,b>i{margin:0 auto;width:calc(1px + 2px);}
+</style>
+<script>
+const a="x = 1, \" y",b=`t , ${f("{ , }",`in , ${a+1}`)} , z`,c='q , "r',d=a- -b;
+if(a){e=b?c:d;}
+f(a,b);
+</script>
+END
+cp data/names.txt "$T/alone/data/"
+alone page "$names" | grep -v '^"\|^<script id' >"$T/squeezed.seen"
+same_file "the page without what a browser does not need" "$T/squeezed" "$T/squeezed.seen"
 cp microgpt "$T/usr/bin/"
 cp data/names.txt data/page.html "$T/usr/share/microgpt/"
 "$T/usr/bin/microgpt" page "$names" --log "$T/names.csv" >"$T/installed.html"
