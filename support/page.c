@@ -134,21 +134,19 @@ static void say_documents(Job *job)
 // A style or a script that is being written: what is open in it (quotes, and a { for each hole in a `text ${like this}`),
 // the last byte, and the space or newline after it, which may not be needed.
 typedef struct Code {
-    const char *signs;  // beside these, spaces say nothing
+    const char *signs;    // beside these, spaces say nothing
     const char *goes_on;  // after these, newlines
     char open[64];
     unsigned char last, gap;
 } Code;
 
-static bool is_one_of(const char *set, unsigned char c)
-{
-    return c && strchr(set, c);
-}
+static bool is_one_of(const char *set, unsigned char c) { return c && strchr(set, c); }
 
 // Is the gap before c needed? Lines are kept, but for those that were broken to fit a screen.
 static bool needs_gap(const Code *code, unsigned char c)
 {
-    if (code->gap == '\n') return !is_one_of(code->goes_on, code->last) && !is_one_of("?:&|.)]{}", c);
+    if (code->gap == '\n')
+        return !is_one_of(code->goes_on, code->last) && !is_one_of("?:&|.)]{}", c);
     bool twice = is_one_of("+-", code->last) && is_one_of("+-", c);  // a - -b
     return twice || (!is_one_of(code->signs, code->last) && !is_one_of(code->signs, c));
 }
@@ -201,8 +199,10 @@ static void say_html(const unsigned char *html, size_t n)
             if (code.gap) put_bytes(&standard_output, &code.gap, 1);
             code.signs = NULL;
         }
-        if (code.signs) say_code(&code, line, next - i);
-        else put_bytes(&standard_output, line, next - i);
+        if (code.signs)
+            say_code(&code, line, next - i);
+        else
+            put_bytes(&standard_output, line, next - i);
         if (strncmp(text, "<style>", 7) == 0) code = style;
         if (strncmp(text, "<script>", 8) == 0) code = script;
     }
