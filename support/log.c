@@ -24,7 +24,7 @@ static bool read_rows(Losses *log, int file, const char *name, uint64_t last, si
     bool ok = read_all(file, &text, &n, name) &&
               (strncmp((char *)text, LOG_HEADING, *end) == 0 ||
                fail("%s: not a log of a run: it does not begin with step,loss,lr", name));
-    if (ok) log->list = malloc((n / 4 + 1) * sizeof *log->list);  // a row takes four bytes or more
+    if (ok) log->list = calloc(n / 4 + 1, sizeof *log->list);  // a row takes four bytes or more
     if (ok && !log->list) ok = no_memory();
     while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
         char *at;

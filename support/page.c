@@ -158,8 +158,10 @@ static void say_code(Code *code, const unsigned char *line, size_t n)
         size_t depth = strlen(code->open), length = 1;
         unsigned char c = line[i], next = i + 1 < n ? line[i + 1] : 0, quote = 0;
         if (depth && code->open[depth - 1] != '{') quote = (unsigned char)code->open[depth - 1];
-        if (!quote && (c == ' ' || c == '\n')) {
-            if (code->gap != '\n') code->gap = c;
+        bool is_comment = !quote && c == '/' && next == '/';
+        if (!quote && (c == ' ' || c == '\n' || is_comment)) {
+            if (code->gap != '\n') code->gap = is_comment ? '\n' : c;
+            if (is_comment) return;
             continue;
         }
         if (code->gap && needs_gap(code, c)) put_bytes(&standard_output, &code->gap, 1);

@@ -96,7 +96,7 @@ cat >"$T/alone/data/page.html" <<'END'
             : d;
     }
     f(a,
-        b);
+        b);               // it's gone
 </script>
 END
 cat >"$T/squeezed" <<'END'
