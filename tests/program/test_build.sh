@@ -64,7 +64,7 @@ for case in "the same flags|-O0|" "other flags|-O0 -DAUTOGRAD_PLAIN|-O0 -DAUTOGR
     name=${case%%|*} rest=${case#*|}
     make -s -C "$S" CC="$CC" CFLAGS=-O0 LDFLAGS=
     same "make again with $name" "${rest#*|}" \
-        "$(make --no-print-directory -C "$S" CC="$CC" CFLAGS="${rest%|*}" LDFLAGS= | sed -n 's/.*\(-O0.*[^ ]\) *-o microgpt .*/\1/p')"
+        "$(make --no-print-directory -C "$S" CC="$CC" CFLAGS="${rest%|*}" LDFLAGS= | sed -n 's/.*\(-O0.*[^ ]\) -pthread *-o microgpt .*/\1/p')"
 done
 
 # One build makes the program and nothing else but its flags; cleaning takes all of it away.

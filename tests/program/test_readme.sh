@@ -119,14 +119,14 @@ sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/exp
 same_file "shown: the first names" "$T/expected" "$T/out"
 same "shown: the documents held out" "$(sed -n 's/.*ends with `\(held out: .*\)`.*/\1/p' README.md)" \
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
-same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*and \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
+same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
 mkdir -p "$T/example/support"
 sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
 compile=$(sed -n 's/^\$ \(cc .*example\.c.*\)/\1/p' README.md)
-for file in autograd.c autograd.h support/fast.h $compile; do           # nothing but the files to copy
+for file in autograd.c autograd.h support/adam.h support/fast.h support/threads.h $compile; do           # nothing but the files to copy
     [ ! -f "$file" ] || cp "$file" "$T/example/$file"
 done
 # shellcheck disable=SC2086
