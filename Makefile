@@ -80,8 +80,8 @@ $(DEBUG)/flags: always
 -include $(DEBUG_OBJ:.o=.d)
 
 DEBUGGER ?= $(shell command -v gdb >/dev/null && echo gdb || echo lldb)
-GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -iex 'set auto-load local-gdbinit off' -x .gdbinit
-LLDB = lldb --no-lldbinit -o 'command source -s true .lldbinit'
+GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -x support/debugger/commands.gdb
+LLDB = lldb --no-lldbinit -o 'command source -s true support/debugger/commands.lldb'
 
 .PHONY: debug
 debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS go to the program

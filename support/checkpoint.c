@@ -277,7 +277,9 @@ static bool is_replaceable(const char *path, bool *model)
 {
     static Checkpoint other;
     struct stat info;
-    *model = stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    bool there = stat(path, &info) == 0;
+    *model = there && info.st_size > 0;
+    if (there && !S_ISREG(info.st_mode)) return fail("%s: not a regular file", path);
     bool ok = !*model || open_checkpoint(&other, path);
     close_checkpoint(&other);
     return ok || fail("%s; --save replaces only models", failure.text);

@@ -60,11 +60,11 @@ static bool continue_log(Progress *progress, const Options *o, int file)
     Losses log = {0};
     uint64_t done = progress->steps_before;
     size_t end;
-    bool ok = read_rows(&log, file, o->log, done, &end) &&
-              (belongs(&log, done, o->loss) ||
-               fail("%s: not the log of the run in %s, up to step %" PRIu64
-                    "; it takes another --log FILE",
-                    o->log, o->resume, done));
+    bool ok =
+        read_rows(&log, file, o->log, done, &end) &&
+        (belongs(&log, done, o->loss) ||
+         fail("%s: not the log of the run in %s, up to step %" PRIu64 "; give another --log FILE",
+              o->log, o->resume, done));
     if (ok && log.n) progress->curve_start = log.first - 1;
     for (size_t i = 0; ok && progress->show_bar && i < log.n; i++) {
         add_to_curve(progress, log.first - 1 + i, log.list[i]);

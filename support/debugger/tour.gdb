@@ -1,4 +1,4 @@
-# The guided walk of `make tour` in gdb: one training step and one sampled name. .gdbinit has been read before this file.
+# The guided walk of `make tour` in gdb: one training step and one sampled name. commands.gdb has been read before this file.
 #
 # The stops are in tour.c. Here the program is moved from one to the next. The prompt is gdb's own: between two stops
 # anything can be done. `go` notices if the program has moved, and starts again.

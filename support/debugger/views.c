@@ -1,5 +1,5 @@
 /* views.c: what one can ask of a run that has stopped. Each view is a function that any debugger can
- * call; .gdbinit and .lldbinit give them short names. All they need is on the tape, which in this
+ * call; commands.gdb and commands.lldb give them short names. All they need is on the tape, which in this
  * build has an entry for every single + and *, and in the notes that names.h takes.
  *
  * A view computes with its own copy of the arithmetic, so that a breakpoint in autograd.c does not
@@ -117,7 +117,7 @@ static void element_label(const Place *p, size_t i)
 /* ------------------------------------------------------------------------
  * The document and the model.
  */
-// The list of the commands of .gdbinit and .lldbinit.
+// The list of the commands of commands.gdb and commands.lldb.
 void show_views(void)
 {
     static const char *const views[][2] = {

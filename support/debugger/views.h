@@ -1,7 +1,7 @@
 /* views.h: what one can ask of a run that has stopped, in the build that make microgpt-debug makes.
  *
  * watch() is called where training begins. notes.c knows what is on the tape by name; views.c shows
- * it; graph.c draws it; tour.c walks through it. .gdbinit and .lldbinit give the views short names.
+ * it; graph.c draws it; tour.c walks through it. commands.gdb and commands.lldb give the views short names.
  */
 #ifndef VIEWS_H
 #define VIEWS_H

@@ -58,7 +58,7 @@ ask()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
+    gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
 }
 
 # ask_lldb ARGUMENTS <COMMANDS: an lldb session into $T/session. lldb_part COMMAND: what this command printed there.
@@ -66,7 +66,7 @@ ask_lldb()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    lldb --no-lldbinit -b -o 'command source -s true .lldbinit' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
+    lldb --no-lldbinit -b -o 'command source -s true support/debugger/commands.lldb' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
         </dev/null | tr -d '\r' >"$T/session"
 }
 lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
@@ -75,7 +75,7 @@ lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == na
 copied()
 {
     mkdir -p "$T/$1"
-    cp -r microgpt.c autograd.c autograd.h Makefile .gdbinit .lldbinit support "$T/$1"
+    cp -r microgpt.c autograd.c autograd.h Makefile support "$T/$1"
     ln -s "$ROOT/data" "$T/$1/data"
     sed "$2" microgpt.c >"$T/$1/microgpt.c"
     check "$1: a line of microgpt.c is changed" sh -c "! cmp -s microgpt.c '$T/$1/microgpt.c'"

@@ -333,11 +333,11 @@ END
     printf 'begin\nviews\n' | ask ''
     for name in $(sed -n 's/^| `\([a-z0-9]*\).*/\1/p' support/debugger/README.md | sort -u); do
         case $name in softmax | linear | rmsnorm | ag | backward | adam) continue ;; esac
-        if grep -q "^define $name\$" .gdbinit && grep -q "^document $name\$" .gdbinit &&
-            grep -q "^command regex .* -- $name\$" .lldbinit && grep -q "^  .*$name\|; depth N" "$T/session"; then
-            ok "$name is in .gdbinit with its help, in .lldbinit and in the list"
+        if grep -q "^define $name\$" support/debugger/commands.gdb && grep -q "^document $name\$" support/debugger/commands.gdb &&
+            grep -q "^command regex .* -- $name\$" support/debugger/commands.lldb && grep -q "^  .*$name\|; depth N" "$T/session"; then
+            ok "$name is in support/debugger/commands.gdb with its help, in support/debugger/commands.lldb and in the list"
         else
-            not_ok "$name is in .gdbinit with its help, in .lldbinit and in the list" "all" "fewer"
+            not_ok "$name is in support/debugger/commands.gdb with its help, in support/debugger/commands.lldb and in the list" "all" "fewer"
         fi
     done
     printf 'begin\nbreak document_loss if pos_id == 3\n' | ask ''
@@ -345,7 +345,7 @@ END
 
     # What a new operation and a new function made has its name; its derivative is right.
     printf '%s\n' begin 'tbreak adam' continue 'explain act 0 3' 'explain act.half 0 3' 'nudge fc1 0 3' >"$T/commands"
-    (cd "$T/spelled" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    (cd "$T/spelled" && gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
     has "what a new function made has its name" "act.half[0]@3 + v" "$T/session"
     has "what it made for itself, too" "act.half[0]@3" "$T/session"
     has "an operation that is new to the views is right" "They agree." "$T/session"
@@ -428,11 +428,11 @@ END
     has "F5 with gdb: -exec doc answers" "The document: myliah" "$T/session"
 
     # Other editors: a gdb of their own, which is told to read the commands.
-    printf 'source .gdbinit\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
-    has "source .gdbinit, then begin" "The document: myliah" "$T/session"
-    printf 'break document_loss\nrun\nsource .gdbinit\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
-    has "a breakpoint, then source .gdbinit" "The document: myliah" "$T/session"
-    printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x .gdbinit -ex begin ./microgpt-debug >"$T/session" 2>&1
+    printf 'source support/debugger/commands.gdb\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "source support/debugger/commands.gdb, then begin" "The document: myliah" "$T/session"
+    printf 'break document_loss\nrun\nsource support/debugger/commands.gdb\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "a breakpoint, then source support/debugger/commands.gdb" "The document: myliah" "$T/session"
+    printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x support/debugger/commands.gdb -ex begin ./microgpt-debug >"$T/session" 2>&1
     has "gdb -i=mi, as Emacs starts it" "The document: myliah" "$T/session"
 else
     skip "gdb" "no gdb that can run a program"

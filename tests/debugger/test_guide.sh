@@ -24,7 +24,7 @@ grep '^| 1[23][0-9] |' $guide | sed 's/.*| `\(.*\)` |$/\1/' >"$T/lines"
 same "the lesson's lines 123 to 133" "$(seq 123 133)" "$(sed -n 's/^| \(1[23][0-9]\) |.*/\1/p' $guide)"
 same "ours beside them are in microgpt.c" "" \
      "$(while IFS= read -r line; do grep -qF -e "$line" microgpt.c || echo "$line"; done <"$T/lines")"
-for name in $(sed -n 's/^define \([a-z0-9]*\)$/\1/p' .gdbinit); do
+for name in $(sed -n 's/^define \([a-z0-9]*\)$/\1/p' support/debugger/commands.gdb); do
     case $name in begin | rewind | passing | view | is_name) continue ;; esac
     has "the table of commands has $name" "| \`$name" $guide
 done
@@ -128,7 +128,7 @@ rm -rf .build/broken
 typed_in()
 {
     { echo begin; commands "$2"; } >"$T/commands"
-    (cd "$T/$1" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    (cd "$T/$1" && gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
 }
 changed softplus 's/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 typed_in softplus '### 8.'

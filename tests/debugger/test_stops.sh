@@ -121,7 +121,7 @@ changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 
     s/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 SEED=$((SEED + 1))
 stops 16 >"$T/commands"
-(cd "$T/shared" && gdb -nx -q -batch -x .gdbinit -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
+(cd "$T/shared" && gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
     >"$T/session" 2>&1 </dev/null)
 judged "with a changed gpt()" 90
 finish

@@ -35,7 +35,7 @@ if [ ! "$have_gdb" ]; then
 fi
 
 # tour <COMMANDS: the walk with gdb's prompt. block FILE N: what its N-th stop shows, up to the prompt or to more.
-tour() { gdb -nx -q -x .gdbinit -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 2>&1; }
+tour() { gdb -nx -q -x support/debugger/commands.gdb -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 2>&1; }
 block() { awk -v n="$2" '/^==== / { i++; on = 1 } /^\([0-9]+ of / { on = 0 } on && i == n' "$1"; }
 
 { yes go | head -n "$n"; echo quit; } | tour >"$T/walked"
@@ -72,7 +72,7 @@ same "and no command is undefined" 0 "$(grep -c Undefined "$T/typed")"
 
 # Ctrl-C on the way: the stop is not shown. The program is the child of this gdb.
 mkfifo "$T/keys"
-gdb -nx -q -x .gdbinit -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 <"$T/keys" >"$T/typed" 2>&1 &
+gdb -nx -q -x support/debugger/commands.gdb -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 <"$T/keys" >"$T/typed" 2>&1 &
 gdb=$!
 exec 3>"$T/keys"
 printf 'go 17\ngo\n' >&3

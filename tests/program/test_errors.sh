@@ -74,7 +74,7 @@ file zero.txt 'anna\nem\000ma\n'
 fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
 what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt
 file utf16.txt '\377\376a\000n\000'
-fails 1 "$T/utf16.txt:1: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf16.txt"
+fails 1 "$T/utf16.txt:1: not valid UTF-8; from UTF-16: iconv -f UTF-16 -t UTF-8" $B --data "$T/utf16.txt"
 printf 'anna\n\377\n' | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
 want=1 pattern="standard input:2: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
 for valid in '\364\217\277\277' '\355\237\277' '\356\200\200' '\360\220\200\200' '\340\240\200' '\302\200' '\177' '\001'; do

@@ -481,7 +481,7 @@ end
 # What follows needs gdb 10 or newer, and is last for that reason.
 #
 # What `step` does not enter: what makes room or takes notes, what is there for speed alone, and the C library.
-pipe -d @ skip -rfu ^(note_.*|grad|ag_vector|ag_scalar|ag_max|ag_adam|tape_(lane|end_lanes|mark|drop)|record|clear_gradients|learning_rate)$ @ cat >/dev/null
+pipe -d @ skip -rfu ^(note_.*|grad|ag_vector|ag_scalar|ag_max|fast_adam|tape_(lane|end_lanes|mark|drop)|record|clear_gradients|learning_rate)$ @ cat >/dev/null
 pipe -d @ skip -rfu ^(_.*|memset|memcpy|exp|log|pow|sqrt|cos)$ @ cat >/dev/null
 pipe -d @ skip -gfi support/chunks.c @ cat >/dev/null
 pipe -d @ skip -gfi support/fast.h @ cat >/dev/null
