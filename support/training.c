@@ -175,7 +175,7 @@ bool fail_stopped(Job *job, const char *reason)
     if (new_steps && !save_run(job)) return false;
     if (!reason && !interrupted) failed = log && log->error ? log : &standard_output;
     if (!reason && !interrupted && standard_output.error && !o->save) return output_ok();
-    bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
+    bool closed = failed == &standard_output && standard_output.error == EPIPE && dies_of_sigpipe;
     if (failed) {
         const char *name = failed == log ? o->log : "standard output";
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
