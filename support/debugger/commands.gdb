@@ -281,6 +281,7 @@ define watchgrad
       commands
         silent
         frame
+        echo (The line shown runs next; the one before it did this.)\n
         call show_gain()
       end
     end

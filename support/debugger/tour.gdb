@@ -88,7 +88,7 @@ define come
     set $moved = $pc != $left_pc || $sp != $left_sp || watched.model->tape.n_entries != $left_entries
   end
   if $moved && $stop > 1
-    printf "\n(The program is elsewhere: it starts again and runs to stop %d.)\n", $stop
+    printf "\n(It starts again and runs to stop %d.)\n", $stop
   end
   if $moved
     restart

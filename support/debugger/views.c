@@ -481,7 +481,7 @@ void show_head(int head, int position)
     print("layer %d, head %d at position %d (%s)", q->layer, head, q->position,
           token_text(token_at(q->position)));
     if (!read) {
-        print(": it has not read anything yet. Usually that is\n");
+        print(": it has not run yet. It will read\n");
         for (int kind = 0; kind < 3; kind++) {
             for (int t = kind ? 0 : q->position; t <= q->position; t++) {
                 const Place *p = find_place(kind == 0 ? "q" : kind == 1 ? "k" : "v", t);
