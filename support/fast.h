@@ -106,6 +106,17 @@ static inline size_t parts_of(size_t work)
 // Cuts n things into parts of nearly the same size: where part i begins.
 static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
 
+// The same, of nearly the same work. In attention each lane sees one row more than the lane before.
+// So later lanes take longer, and later rows are seen by fewer lanes.
+typedef enum { EVEN, RISING, FALLING } Slope;
+static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope)
+{
+    double share = (double)i / (double)n_parts;
+    if (slope == EVEN) return cut(n, n_parts, i);
+    share = slope == RISING ? sqrt(share) : 1 - sqrt(1 - share);
+    return (size_t)(share * (double)n + 0.5);
+}
+
 void clear(double *values, size_t n);  // adam.c: all become 0
 
 // Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With

@@ -135,14 +135,18 @@ static void find_operands(const Entry *e, const double **low, const double **hig
 static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, size_t *cuts,
                         size_t max)
 {
-    size_t n_parts = 0;
+    size_t n_parts = 0, next = 0;
     const double *low = NULL, *high = NULL, *before = NULL, *end = NULL;
+    Slope slope = lanes[0][k].n < lanes[n - 1][k].n ? RISING : EVEN;
     for (size_t lane = 0; lane < n; lane++) {
         if (apart) {
             find_operands(&lanes[lane][k], &low, &high);
             if (low < before) return 1;
         }
-        if (lane >= cut(n, max, n_parts) && (lane == 0 || low >= end)) cuts[n_parts++] = lane;
+        if (lane >= next && (lane == 0 || low >= end)) {
+            cuts[n_parts++] = lane;
+            next = cut_by_work(n, max, n_parts, slope);
+        }
         before = low;
         end = high > end ? high : end;
     }

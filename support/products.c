@@ -306,9 +306,9 @@ enum { CUT = 12 };  // rows of 4 tiles, or 3: a part begins at a multiple of it
 // rows that are left over.
 static size_t n_cuts(size_t n) { return n < 2 * CUT ? 1 : n / CUT; }
 
-static size_t row_cut(size_t n, size_t n_parts, size_t i)
+static size_t row_cut(size_t n, size_t n_parts, size_t i, Slope slope)
 {
-    return i == n_parts ? n : cut(n_cuts(n), n_parts, i) * CUT;
+    return i == n_parts ? n : cut_by_work(n_cuts(n), n_parts, i, slope) * CUT;
 }
 
 // The same for rows of w, which are copied ROWS at a time: blocks of these are cut each by itself.
@@ -317,9 +317,9 @@ static size_t n_block_cuts(size_t n)
     return n / ROWS * n_cuts(ROWS) + (n % ROWS ? n_cuts(n % ROWS) : 0);
 }
 
-static size_t block_cut(size_t n, size_t n_parts, size_t i)
+static size_t block_cut(size_t n, size_t n_parts, size_t i, Slope slope)
 {
-    size_t at = cut(n_block_cuts(n), n_parts, i), per_block = n_cuts(ROWS);
+    size_t at = cut_by_work(n_block_cuts(n), n_parts, i, slope), per_block = n_cuts(ROWS);
     return i == n_parts ? n : at / per_block * ROWS + at % per_block * CUT;
 }
 
@@ -345,16 +345,18 @@ static void do_task(const Shared *shared, size_t part, double *scratch)
     Task task = shared->task;
     size_t n = task.end, i = part % shared->across, j = part / shared->across;
     size_t panels = (task.right + WIDTH - 1) / WIDTH, right = task.right;
-    task.left = cut(panels, shared->across, i) * WIDTH;
-    task.right = smaller(cut(panels, shared->across, i + 1) * WIDTH, right);
+    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
+    Slope of_lanes = same ? EVEN : RISING, of_rows = same ? EVEN : FALLING;
+    Slope across = task.to_y ? of_rows : EVEN;
+    task.left = cut_by_work(panels, shared->across, i, across) * WIDTH;
+    task.right = smaller(cut_by_work(panels, shared->across, i + 1, across) * WIDTH, right);
     if (shared->of_rows) {
-        task.first = block_cut(n, shared->down, j);
-        task.end = block_cut(n, shared->down, j + 1);
+        task.first = block_cut(n, shared->down, j, of_rows);
+        task.end = block_cut(n, shared->down, j + 1, of_rows);
         add_outer_products(&task, scratch);
     } else {
-        j = shared->down - 1 - j;  // where lanes see more and more rows, the longest part first
-        task.first = row_cut(n, shared->down, j);
-        task.end = row_cut(n, shared->down, j + 1);
+        task.first = row_cut(n, shared->down, j, of_lanes);
+        task.end = row_cut(n, shared->down, j + 1, of_lanes);
         multiply_lanes(&task);
     }
 }
