@@ -1,21 +1,21 @@
 /* autograd.c: the operations of autograd.h, value beside derivative.
  *
  * The tape; the atoms; what is made of atoms; the table of operations; the
- * two walks over the tape. support/ has faster ways to do some of it. They
- * compute nothing that is not defined here.
+ * two walks over the tape. support/ has faster versions of some of this;
+ * what they compute is defined here.
  */
 #include "autograd.h"
-// defines: BLOCK, vector_in_next_chunk(), more_entries(); for speed alone:
-// put_off(), lanes_forward(), lanes_backward(), fast_forward(), ...
+// defines: BLOCK, vector_in_next_chunk(), more_entries(), clear(); for
+// speed alone: forget_lanes(), put_off(), lanes_...(), fast_...()
 #include "support/fast.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * The tape. Its values live in chunks, each followed by its gradients. A
- * vector does not cross from one chunk into the next. support/chunks.c has
- * tape_init(), tape_free(), and what happens when the tape must grow.
+ * The tape. Its values live in chunks; after the values of a chunk come
+ * their gradients. A vector lies in one chunk. support/chunks.c has
+ * tape_init(), tape_free(), and what makes the tape grow.
  */
 void tape_mark(Tape *t)
 {
@@ -40,8 +40,8 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector takes whole blocks. A loop over blocks may read one too many, so
-// the last block of a chunk stays free.
+// A vector starts on a block and takes whole blocks; single values are
+// packed. Fast loops may read a block too far: the chunk's last stays free.
 double *ag_vector(Tape *t, size_t n)
 {
     size_t most = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
@@ -59,9 +59,9 @@ double *ag_scalar(Tape *t, double data)
 }
 
 /* ------------------------------------------------------------------------
- * Recording. An entry is written, then computed, unless lanes put it off.
+ * Recording: record() writes an entry, finish() has it computed.
  */
-// Field by field: to build an entry elsewhere and copy it is much slower.
+// Writes the fields in place: copying a finished Entry is much slower.
 static inline Entry *record(Tape *t, Op op, double *out, size_t n,
                             double *a, double *b, double c)
 {
@@ -77,9 +77,9 @@ static inline Entry *record(Tape *t, Op op, double *out, size_t n,
     return e;
 }
 
-// Computes the entry just recorded, unless lanes put it off. Makes room for
-// the next one; entries may move, so e is not used after that.
-static double *computed(Tape *t, const Entry *e)
+// Computes the latest entry, e, unless lanes put that off, and makes room
+// for the next one. That may move the entries: do not use e afterward.
+static double *finish(Tape *t, const Entry *e)
 {
     double *out = e->out;
     if (t->n_entries == t->max_entries) more_entries(t);
@@ -87,22 +87,23 @@ static double *computed(Tape *t, const Entry *e)
     return out;
 }
 
+// One entry per atom. Out of line, to keep atoms() small.
 static NOINLINE double *each_atom(Tape *t, Op op, double *out, size_t n,
                                   double *a, double *b, double c)
 {
     for (size_t i = 0; i < n; i++)
-        computed(t, record(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
+        finish(t, record(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
     return out;
 }
 
-// An atom on n neighbors, into out or (NULL) into new values: one entry. On
-// a tape that is not fused, n entries.
+// An atom on n neighbors: one entry, or n if the tape is not fused. Writes
+// to out, or to new values if out is NULL.
 static inline double *atoms(Tape *t, Op op, double *out, size_t n,
                             double *a, double *b, double c)
 {
     if (!out) out = ag_vector(t, n);
     if (!t->fused) return each_atom(t, op, out, n, a, b, c);
-    return computed(t, record(t, op, out, n, a, b, c));
+    return finish(t, record(t, op, out, n, a, b, c));
 }
 
 /* ------------------------------------------------------------------------
@@ -250,7 +251,7 @@ static void mul_const_backward(const Tape *t, const Entry *e)
         ga[i] += e->c * g[i];
 }
 
-// a, in another place. Local derivative: 1, as for a + c.
+// a, copied to out. Local derivative: 1, so add_const_backward() serves.
 double *ag_copy(Tape *t, double *out, double *a, size_t n)
 {
     return atoms(t, OP_COPY, out, n, a, NULL, 0);
@@ -262,10 +263,10 @@ static void copy_forward(Entry *e)
 }
 
 /* ------------------------------------------------------------------------
- * Made of atoms. On a tape that is not fused, each is recorded atom by
- * atom: that is its definition. Fused, it is one entry, whose forward and
- * backward compute what the atoms would. linear, softmax and rmsnorm have
- * only the entry: microgpt.c defines them.
+ * Made of atoms. A tape that is not fused records each atom by atom: that
+ * is its definition. A fused tape records one entry, whose forward and
+ * backward compute what the atoms would, up to rounding. linear, softmax
+ * and rmsnorm are here as entries only: microgpt.c has their definitions.
  */
 double *ag_neg(Tape *t, double *a, size_t n)
 {
@@ -282,7 +283,7 @@ double *ag_div(Tape *t, double *a, double *b, size_t n)
     return ag_mul(t, a, ag_pow(t, b, -1, n), n);
 }
 
-// a[0] * b[0] + a[1] * b[stride] + ... atom by atom; the last goes to out.
+// a[0] * b[0] + a[1] * b[stride] + ... by atoms; the last writes to out.
 static double *sum_of_products(Tape *t, double *out, double *a, double *b,
                                size_t stride, size_t n)
 {
@@ -295,7 +296,7 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b,
     return out;
 }
 
-// y += c * x, the inner loop of every backward below.
+// y += c * x, the inner loop of most products below.
 static inline void add_scaled(double *restrict y, double c,
                               const double *restrict x, size_t n)
 {
@@ -303,7 +304,8 @@ static inline void add_scaled(double *restrict y, double c,
         y[i] += c * x[i];
 }
 
-// The dot product, as four sums, so that no addition waits for the last.
+// The dot product in four partial sums, so that additions can overlap.
+// They are added up in the order of vec_sum() in support/fast.h.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -317,12 +319,12 @@ static inline double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-// a[i] * s. Local derivatives: s, and for s every a[i].
+// a[i] * s. Local derivatives: s for a[i], and a[i] for s.
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
-    Op op = OP_MUL_SCALAR;
-    if (t->fused) return computed(t, record(t, op, out, n, a, s, 0));
+    if (t->fused)
+        return finish(t, record(t, OP_MUL_SCALAR, out, n, a, s, 0));
     for (size_t i = 0; i < n; i++)
         atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
     return out;
@@ -344,7 +346,7 @@ double *ag_sum(Tape *t, double *a, size_t n)
 {
     if (t->fused) {
         double *out = ag_vector(t, 1);
-        return computed(t, record(t, OP_SUM, out, n, a, NULL, 0));
+        return finish(t, record(t, OP_SUM, out, n, a, NULL, 0));
     }
     double *sum = a;
     for (size_t i = 1; i < n; i++)
@@ -368,7 +370,7 @@ static void sum_backward(const Tape *t, const Entry *e)
 // a[0] * b[0] + a[1] * b[1] + ... Local derivatives: b[i] and a[i].
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    if (t->fused) return computed(t, record(t, OP_DOT, out, n, a, b, 0));
+    if (t->fused) return finish(t, record(t, OP_DOT, out, n, a, b, 0));
     return sum_of_products(t, out, a, b, 1, n);
 }
 static void dot_forward(Entry *e)
@@ -392,7 +394,7 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
         Entry *e = record(t, OP_ROW_DOTS, out, n_keys, query, keys, scale);
         e->length = (uint32_t)length;
         e->stride = (uint32_t)stride;
-        return computed(t, e);
+        return finish(t, e);
     }
     for (size_t i = 0; i < n_keys; i++)
         sum_of_products(t, out + i, query, keys + i * stride, 1, length);
@@ -420,11 +422,11 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
 {
     double *out = ag_vector(t, length);
     if (t->fused) {
-        Op op = OP_WEIGHTED_SUM;
-        Entry *e = record(t, op, out, n_rows, weights, rows, 0);
+        Entry *e =
+            record(t, OP_WEIGHTED_SUM, out, n_rows, weights, rows, 0);
         e->length = (uint32_t)length;
         e->stride = (uint32_t)stride;
-        return computed(t, e);
+        return finish(t, e);
     }
     for (size_t j = 0; j < length; j++)
         sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
@@ -451,7 +453,7 @@ double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
 {
     Entry *e = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
     e->w = w;
-    return computed(t, e);
+    return finish(t, e);
 }
 static void linear_forward(Entry *e)
 {
@@ -480,7 +482,7 @@ static double max_of(const double *a, size_t n)
 
 double ag_max(Tape *t, const double *a, size_t n)
 {
-    tape_compute(t);  // with lanes, a may not be there before this
+    tape_compute(t);  // with lanes, a may not be ready before this
     return max_of(a, n);
 }
 
@@ -490,7 +492,7 @@ double ag_max(Tape *t, const double *a, size_t n)
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
-    return computed(t, record(t, OP_SOFTMAX, out, n, a, NULL, 0));
+    return finish(t, record(t, OP_SOFTMAX, out, n, a, NULL, 0));
 }
 static void softmax_forward(Entry *e)
 {
@@ -500,7 +502,7 @@ static void softmax_forward(Entry *e)
         total += out[i];
     }
     for (size_t i = 0; i < e->n; i++)
-        out[i] *= 1 / total;
+        out[i] *= 1 / total;  // not out[i] / total: as softmax() rounds
 }
 static void softmax_backward(const Tape *t, const Entry *e)
 {
@@ -512,11 +514,11 @@ static void softmax_backward(const Tape *t, const Entry *e)
 
 // a[i] * scale, with scale = (mean of the squares + eps)^-0.5. Local
 // derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
-// if i = k. The entry's constant is eps; forward replaces it by the scale.
+// if i = k. Forward replaces e->c, eps, with scale: it can run only once.
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
     double *out = ag_vector(t, n);
-    return computed(t, record(t, OP_RMSNORM, out, n, a, NULL, eps));
+    return finish(t, record(t, OP_RMSNORM, out, n, a, NULL, eps));
 }
 static void rmsnorm_forward(Entry *e)
 {
@@ -560,8 +562,8 @@ const Operation operations[N_OPS] = {
 };
 
 /* ------------------------------------------------------------------------
- * The two walks. Forward, from the first entry that is not computed yet to
- * the last; backward, from the last to the first after the mark.
+ * The two walks: forward over the entries not yet computed, backward from
+ * the last entry to the mark.
  */
 void tape_compute(Tape *t)
 {
@@ -573,6 +575,7 @@ void tape_compute(Tape *t)
     }
 }
 
+// Zeroes the gradients of all values made after the mark.
 static void clear_gradients(const Tape *t)
 {
     for (size_t k = t->kept_chunk; k <= t->this_chunk; k++) {

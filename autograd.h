@@ -1,19 +1,19 @@
 /* autograd: derivatives by bookkeeping, one scalar at a time.
  *
- * A value is a number, its data, with a second number beside it, its
- * gradient: the derivative of the final result with respect to that value.
- * Every operation below computes its result and records one entry on a
- * tape: what was done, to which values, giving which. Calculus says how a
- * small change of an operand changes the result of one entry: the local
- * derivative. The chain rule says that local derivatives multiply along a
- * path and add up where paths meet. So backward() sets the gradient of the
- * result to 1 and reads the tape from the last entry to the first; each
- * entry adds to the gradient of each operand the gradient of its result
- * times the local derivative. That is all.
+ * A value is two numbers: its data, and its gradient, the derivative of the
+ * final result with respect to that value. Every operation below computes
+ * its result and records an entry on a tape: what was done, to which
+ * values, giving which. Calculus gives each entry a local derivative per
+ * operand: how a small change of the operand changes the result. The chain
+ * rule says that local derivatives multiply along a path and add up where
+ * paths meet. So backward() sets the gradient of the final result to 1 and
+ * reads the tape from the last entry to the first. Each entry multiplies
+ * the gradient of its result by the local derivative of each operand, and
+ * adds the product to the gradient of that operand. That is all.
  *
- * A pointer to its data stands for a value: *x is the number, *grad(t, x)
- * its gradient. Values made together are neighbors, so a vector is such a
- * pointer, too: x[i], grad(t, x)[i]; and x + start is a slice of it. An
+ * A value is passed around as a pointer: *x is its data, *grad(t, x) its
+ * gradient. Values made together are neighbors in memory, so a pointer to
+ * the first is a vector: x[i], grad(t, x)[i]; and x + start is a slice. An
  * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 and
  * p grad(t, x)[0]@16 show a vector of sixteen; in lldb, parray 16 x.
  */
@@ -57,7 +57,7 @@ typedef struct {
 // One entry of the tape: out = op(a, b).
 typedef struct {
     Op op;        // what was done
-    uint32_t n;   // to how many values, or rows of values
+    uint32_t n;   // how many values it loops over, or rows
     double *out;  // the result
     double *a;    // the first operand
     union {
@@ -65,31 +65,32 @@ typedef struct {
         Matrix *w;  // linear: the matrix
     };
     double c;                 // the constant, if there is one
-    uint32_t length, stride;  // b as rows: values in one, from one to next
+    uint32_t length, stride;  // b as rows: how long, how far apart
 } Entry;
 
-// The tape: the entries, and the memory of all values. Both grow as needed.
+// The tape: the entries, and all values, in chunks. Both grow as needed.
 typedef struct {
     Entry *entries;  // [n_entries] what was done, in order
     size_t n_entries, n_computed, max_entries;  // recorded, computed, room
-    double *data;  // [chunk_size] values; their gradients come next
-    size_t n_values, chunk_size;  // values in use in it; its room
-    double **chunks;  // [n_chunks] full ones, this one, spare ones
-    size_t n_chunks, this_chunk;
-    size_t kept_entries, kept_values, kept_chunk;  // by tape_mark()
-    bool fused;               // record a dot, a sum, ... as one entry?
+    double *data;  // [chunk_size] this chunk's values; then their gradients
+    size_t n_values, chunk_size;  // values in this chunk; room for values
+    double **chunks;              // [n_chunks] full ones, this one, spares
+    size_t n_chunks, this_chunk;  // this_chunk: its index
+    size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
+    bool fused;               // one entry per call, or (false) per atom
     void (*no_memory)(void);  // called when it cannot grow; never returns
-    struct Lanes *lanes;      // for speed alone: see the end of this page
+    struct Lanes *lanes;      // for speed alone: see the end of this file
 } Tape;
 
-bool tape_init(Tape *t, size_t chunk_size);  // false: not enough memory
+// Starts an empty tape, fused, for vectors of up to max_vector values.
+bool tape_init(Tape *t, size_t max_vector);  // false: not enough memory
 void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
 
-// Finds the gradients of a result: sets those of values made after the
-// mark, adds to those of values made before it. An entry without a part in
-// the result adds 0 times its derivative: NaN, if that is infinite.
+// Computes all gradients. Values made after the mark start from 0; values
+// made before it add to what they have. An entry that does not reach the
+// result adds 0 times its derivative: NaN if the derivative is infinite.
 void backward(Tape *t, double *result);
 
 // The gradient of a value, or of the first of several neighbors.
@@ -98,15 +99,14 @@ static inline double *grad(const Tape *t, double *x)
     return x + t->chunk_size;
 }
 
-// Leaves: values that no operation makes. n is at least 1 throughout; here
-// at most the chunk_size of tape_init().
+// Leaves: values that no operation makes. n is at least 1, here and below.
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
 
-// An operation makes new values. Where it takes `out`, the result goes
-// there, into values of ag_vector(), each of which is written only once.
+// An operation returns new values. If it takes `out`, it writes there:
+// into a vector from ag_vector(), where each value is written only once.
 
-// The atoms, on n neighbors. The i-th result is
+// The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
 double *ag_pow(Tape *t, double *a, double c, size_t n);   // a[i]^c
@@ -115,7 +115,7 @@ double *ag_exp(Tape *t, double *a, size_t n);             // e^a[i]
 double *ag_relu(Tape *t, double *a, size_t n);            // max(a[i], 0)
 double *ag_add_const(Tape *t, double *a, double c, size_t n);  // a[i] + c
 double *ag_mul_const(Tape *t, double *a, double c, size_t n);  // a[i] * c
-double *ag_copy(Tape *t, double *out, double *a, size_t n);  // a[i], in out
+double *ag_copy(Tape *t, double *out, double *a, size_t n);  // a[i], to out
 
 // Made of the atoms.
 double *ag_neg(Tape *t, double *a, size_t n);             // -a[i]
@@ -124,7 +124,7 @@ double *ag_div(Tape *t, double *a, double *b, size_t n);  // a[i] / b[i]
 double *ag_sum(Tape *t, double *a, size_t n);  // a[0] + ... + a[n-1]
 // a[i] * s, where s is one value
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n);
-// a[0]*b[0] + ... + a[n-1]*b[n-1], put into out
+// a[0]*b[0] + ... + a[n-1]*b[n-1], to out
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n);
 // sum_j query[j] * keys[i*stride + j] * scale, j < length
 double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
@@ -135,17 +135,17 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
 
 double ag_max(Tape *t, const double *a, size_t n);  // a number, not a value
 
-// One entry for a whole definition: microgpt.c defines linear(), softmax()
-// and rmsnorm() by atoms; on a fused tape, these stand in.
+// For a fused tape only. microgpt.c defines linear(), softmax() and
+// rmsnorm() with atoms; each of these records one as a single entry.
 
-// x dot row i of w, into out[i]
+// x dot row i of w, to out[i]
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
 // e^a[i] / (e^a[0] + ... + e^a[n-1])
 double *ag_softmax(Tape *t, double *a, size_t n);
 // a[i] / sqrt(mean of the squares + eps)
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);
 
-// What is behind an op: its name, its value, how gradients flow back.
+// One row per Op: its name, how it computes out, how gradients flow back.
 typedef struct {
     const char *name;
     void (*forward)(Entry *e);
@@ -154,17 +154,17 @@ typedef struct {
 extern const Operation operations[N_OPS];
 
 /* ------------------------------------------------------------------------
- * For speed alone: without it the same is computed, only slower. A program
- * that does the same to many inputs calls tape_lane() before each of them;
- * the entries of one input are a lane. Built with -DAUTOGRAD_LANES, as make
- * does, lanes are recorded first and computed later, side by side: entry 1
- * of each, entry 2 of each, and so on. Entry k of a lane may use what
- * entries before k of other lanes made, and nothing made outside the lanes
- * after the first of them. Numbers are there after tape_compute(), which
- * backward() calls. In every other build a number is there at once.
+ * For speed alone. A program that repeats the same operations on many
+ * inputs calls tape_lane() before each input; the entries of one input are
+ * a lane. Built with -DAUTOGRAD_LANES, as make does, lanes are recorded
+ * first and computed later, side by side: entry 1 of every lane, entry 2 of
+ * every lane, and so on. So entry k may use entries before k of any lane,
+ * and anything made before the first lane, but nothing made between lanes.
+ * Values are ready after tape_compute(), which backward() calls; in every
+ * other build they are ready at once.
  */
-void tape_lane(Tape *t);
-void tape_end_lanes(Tape *t);
-void tape_compute(Tape *t);
+void tape_lane(Tape *t);       // starts the next lane
+void tape_end_lanes(Tape *t);  // ends the last one
+void tape_compute(Tape *t);    // computes all that is only recorded
 
 #endif

@@ -1,10 +1,10 @@
 /* microgpt: a GPT, trained and sampled with nothing but C.
  *
  * A port of microgpt.py: same seed, same bytes. This file is the whole
- * algorithm, in the order of the Python program, from the documents to the
- * story at its end. Read autograd.h first. support/ makes it a program:
- * files, options, progress. Its model.h lists the nouns used here, and what
- * each side asks of the other.
+ * algorithm, in the order of the Python program; microgpt(), near the end,
+ * runs it from start to finish. Read autograd.h first. support/ adds what a
+ * program needs: files, options, progress. support/model.h has the types
+ * used here, and lists what the two sides call in each other.
  */
 #define _XOPEN_SOURCE 700  // for M_PI
 #include "autograd.h"
@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document per line, shuffled.
  */
-// From the end, as Python's shuffle does it: the draws must be the same.
+// Swaps from the end, as Python's shuffle does, to draw the same numbers.
 void shuffle(Documents *docs, Random *rng)
 {
     for (size_t i = docs->n - 1; i > 0; i--) {
@@ -51,23 +51,22 @@ static void find_characters(Tokenizer *tokenizer, const Documents *docs)
     tokenizer->vocab_size = n + 1;
 }
 
-// Replaces characters by tokens, in place, up to the first unknown one.
+// Replaces characters with tokens, in place, up to the first unknown one.
 // Returns how many were replaced.
 size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
 {
     size_t i = 0;
-    for (; i < n && tokenizer->token_of[text[i]]; i++) {
+    for (; i < n && tokenizer->token_of[text[i]]; i++)
         text[i] = tokenizer->token_of[text[i]] - 1;
-    }
     return i;
 }
 
 /* ------------------------------------------------------------------------
- * Parameters: what the model knows, at first random numbers. Their names
- * and their order are those of Python's state_dict.
+ * Parameters: what the model knows; random numbers at first. Names and
+ * order match Python's state_dict.
  */
-// Adds the next matrix. lay_out_parameters() runs twice: to count, before
-// there is memory for a state dict, and to place, after.
+// Adds the next matrix. Without a state_dict it only counts, and returns
+// NULL: lay_out_parameters() runs once to count and once to place.
 static Matrix *add_matrix(Model *model, const char *prefix,
                           const char *name, size_t nout, size_t nin)
 {
@@ -110,14 +109,13 @@ static void fill_with_zeros(Matrix *w)
 }
 
 // Draws every parameter from a normal distribution. In the lesson's recipe
-// the matrices whose output is added to x start at zero: a layer then adds
-// nothing at first. Their numbers are still drawn, so that later draws do
-// not change.
+// the matrices whose output is added to x start at zero, so that a layer
+// adds nothing at first. They are drawn all the same, then cleared: the
+// draws that follow must not change.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
-    for (uint64_t i = 0; i < model->num_params; i++) {
+    for (uint64_t i = 0; i < model->num_params; i++)
         model->params[i] = random_gauss(rng, 0, config->init_std);
-    }
     if (!config->zero_outputs) return;
     for (size_t li = 0; li < model->n_layer; li++) {
         fill_with_zeros(model->layers[li].attn_wo);
@@ -127,17 +125,16 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 
 /* ------------------------------------------------------------------------
  * Model: a token and its position go in; a score for every token that may
- * come next, the logits, comes out. First its three building blocks, each
- * by its definition. Where the tape is fused, one entry stands in for it.
+ * come next, the logits, comes out. First, its three building blocks, each
+ * defined by atoms. A fused tape records each as one entry instead.
  */
-// linear: out[i] = sum_j w[i][j] * x[j]. Keys and values go straight into
-// their place in the cache, so there is a version that is told where.
+// linear: out[i] = sum_j w[i][j] * x[j]. linear_into() writes keys and
+// values straight into the cache.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
     if (tape->fused) return ag_linear(tape, out, x, w);
-    for (size_t i = 0; i < w->rows; i++) {
+    for (size_t i = 0; i < w->rows; i++)
         ag_dot(tape, out + i, w->data + i * w->cols, x, w->cols);
-    }
     return out;
 }
 
@@ -168,7 +165,7 @@ static double *rmsnorm(Tape *tape, double *x, size_t n)
     return ag_mul_scalar(tape, x, scale, n);
 }
 
-// The cache of keys and values, empty, with room for so many positions.
+// Makes an empty cache of keys and values for this many positions.
 void new_cache(Model *model, size_t positions)
 {
     size_t room = positions * model->n_embd;
@@ -178,10 +175,10 @@ void new_cache(Model *model, size_t positions)
     }
 }
 
-// The model itself. The debugger reads names from its comments: `emb:` is
-// the value made on that line. Numbers are lines of the Python program, as
-// the lesson walks through them: "Multi-Head Attention", lesson 6 of part 3
-// of https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
+// The model itself. A word before a colon, as in `emb:`, names the value
+// made on that line; the debugger reads it there. Numbers are lines of the
+// Python program in "Multi-Head Attention", lesson 6 of part 3 of
+// https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
 double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
@@ -199,9 +196,9 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
     for (size_t li = 0; li < model->n_layer; li++) {
         Layer *layer = &model->layers[li];
 
-        // 1) Multi-head attention: this position looks back at all those
-        // seen, itself included. Its key and value are row pos_id of the
-        // layer's cache, n_embd wide.
+        // 1) Multi-head attention: this position looks at every position
+        // so far, itself included. Its key and value become row pos_id of
+        // the layer's cache; a row is n_embd wide.
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);  // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
@@ -215,7 +212,7 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
             double *q_h = q + hs;                  // 126: its slice of q
             double *k_h = keys[li] + hs;           // 127: of each key
             double *v_h = values[li] + hs;         // 128: of each value
-            // 129: how well the query fits each key it has seen:
+            // 129: how well the query matches each key so far:
             // attn_logits[t] = sum_j q_h[j] * k_h[t][j] / sqrt(head_dim)
             double *attn_logits =
                 ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim,
@@ -226,7 +223,7 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
             // head_out[j] = sum_t attn_weights[t] * v_h[t][j]
             double *head_out = ag_weighted_sum(tape, attn_weights, v_h,
                                                seen, n_embd, head_dim);
-            // 132: appended to the output of the heads before
+            // 132: appended to the output of the earlier heads
             ag_copy(tape, x_attn + hs, head_out, head_dim);
         }
         // 133: the heads' outputs, mixed
@@ -238,11 +235,11 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
         x_residual = x;
         x = rmsnorm(tape, x, n_embd);         // mid_norm: scaled
         x = linear(tape, x, layer->mlp_fc1);  // fc1: four times wider
-        x = ag_relu(tape, x, n_mlp);          // act: what is positive
+        x = ag_relu(tape, x, n_mlp);          // act: negatives become 0
         if (model->activation == RELU2) {
             x = ag_pow(tape, x, 2, n_mlp);  // act2: squared
         }
-        x = linear(tape, x, layer->mlp_fc2);      // fc2: as wide as before
+        x = linear(tape, x, layer->mlp_fc2);      // fc2: n_embd wide again
         x = ag_add(tape, x, x_residual, n_embd);  // x_out: residual added
     }
     return linear(tape, x, model->lm_head);  // logits: the scores
@@ -254,17 +251,16 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
  * how every parameter changes it, and Adam moves them all a little the
  * other way.
  */
-// BOS, the document, BOS: into model->tokens, cut to what fits the block.
+// Puts BOS, the document, BOS into model->tokens, cut to fit the block.
 // Returns how many tokens there are to predict.
 size_t take_document(Model *model, const Document *doc)
 {
-    size_t n = doc->length + 1;
     uint32_t BOS = model->BOS;
+    size_t n = doc->length + 1;  // all tokens but the first are predicted
     if (n > model->block_size) n = model->block_size;
     model->tokens[0] = BOS;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         model->tokens[i + 1] = i < doc->length ? doc->tokens[i] : BOS;
-    }
     return n;
 }
 
@@ -276,8 +272,8 @@ double *document_loss(Model *model, size_t n)
     double *losses = ag_vector(tape, n);
     for (size_t pos_id = 0; pos_id < n; pos_id++) {
         tape_lane(tape);  // for speed alone: positions side by side
-        uint32_t token_id = model->tokens[pos_id];
-        uint32_t target_id = model->tokens[pos_id + 1];
+        size_t token_id = model->tokens[pos_id];
+        size_t target_id = model->tokens[pos_id + 1];
         double *logits = gpt(model, token_id, pos_id);
         double *probs = softmax(tape, logits, model->vocab_size);
         double *logprob = ag_log(tape, probs + target_id, 1);
@@ -288,14 +284,15 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The mean loss of a step's documents, wrapping around the list.
+// The mean loss over the documents of a step. Each step takes the next
+// `batch` documents and wraps around at the end of the list.
 static double *step_loss(Run *run, uint64_t step)
 {
     Model *model = &run->model;
     Tape *tape = &model->tape;
     uint64_t batch = run->config->batch;
     uint64_t n_train = run->docs.n - run->config->holdout;
-    tape_drop(tape);  // what the last step made
+    tape_drop(tape);  // forget the previous step
     double *sum = ag_scalar(tape, 0);
     for (uint64_t i = 0; i < batch; i++) {
         uint64_t id = (step * batch + i) % n_train;
@@ -303,7 +300,7 @@ static double *step_loss(Run *run, uint64_t step)
         sum = ag_add(tape, sum, document_loss(model, n), 1);
     }
     double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
-    tape_compute(tape);  // with lanes, *loss is not there before this
+    tape_compute(tape);  // with lanes, *loss is not ready before this
     return loss;
 }
 
@@ -320,14 +317,14 @@ double learning_rate(const Config *config, uint64_t step)
 // Adam: each parameter moves against the running mean of its gradient,
 // divided by the root of the running mean of the gradient's square. Both
 // means start at zero, so they are too small at first; the corrections make
-// up for that. Its gradient then starts from zero again.
+// up for that. The gradient is cleared for the next step.
 static void adam(Model *model, double lr, double beta1, double beta2)
 {
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
-    double eps = 1e-8, t = (double)++model->steps_done;
-    double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     size_t n = (size_t)model->num_params;
+    double eps = 1e-8, t = (double)++model->steps_done;  // this one, too
+    double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
     if (fast_adam(p, g, m, v, n, &rates)) return;  // the same, faster
     for (size_t i = 0; i < n; i++) {
@@ -339,14 +336,14 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     }
 }
 
-// Step by step: forward, backward, and a small move of every parameter.
+// Each step goes forward, then backward, then moves every parameter a bit.
 static bool train(Run *run)
 {
     Model *model = &run->model;
     const Config *config = run->config;
     for (uint64_t step = model->steps_done; step < config->steps; step++) {
         double *loss = step_loss(run, step);
-        if (!before_update(run, step, *loss)) return false;
+        if (!check_loss(run, step, *loss)) return false;
         backward(&model->tape, loss);
         double lr = learning_rate(config, step);
         adam(model, lr, config->beta1, config->beta2);
@@ -360,16 +357,16 @@ static bool train(Run *run)
  * BOS is drawn or the block is full. A temperature below 1 makes likely
  * tokens still likelier; one above 1 evens them out.
  */
-// One sample, into model->tokens. Returns its length.
+// Puts one sample into model->tokens. Returns its length.
 static size_t sample(Run *run)
 {
     Model *model = &run->model;
     Tape *tape = &model->tape;
-    size_t vocab_size = model->vocab_size, length = 0;
-    size_t BOS = model->BOS, token_id = BOS;
+    size_t vocab_size = model->vocab_size, BOS = model->BOS;
     double temperature = run->config->temperature;
+    size_t token_id = BOS, length = 0;
     for (size_t pos_id = 0; pos_id < model->block_size; pos_id++) {
-        tape_drop(tape);  // all but the cache: see infer()
+        tape_drop(tape);  // keeps the cache: see infer()
         double *logits = gpt(model, token_id, pos_id);
         double *scores =
             ag_mul_const(tape, logits, 1 / temperature, vocab_size);
@@ -381,16 +378,16 @@ static size_t sample(Run *run)
     return length;
 }
 
-// All samples. One cache, made before the mark, serves them all:
-// tape_drop() keeps it, and each sample writes over the last. That is safe
-// where there is no backward().
+// Draws all samples. One cache serves them all: it is made before the mark,
+// so tape_drop() keeps it, and each sample overwrites the one before. That
+// is safe because backward() is not called.
 bool infer(Run *run)
 {
     Tape *tape = &run->model.tape;
     tape_drop(tape);
     new_cache(&run->model, run->model.block_size);
     tape_mark(tape);
-    uint64_t done = 0;
+    uint64_t done = 0;  // after_sample() counts; --new skips known names
     while (done < run->config->samples) {
         size_t length = sample(run);
         if (!after_sample(run, length, &done)) return false;
@@ -399,7 +396,8 @@ bool infer(Run *run)
 }
 
 /* ------------------------------------------------------------------------
- * The story: the whole program, in the order of microgpt.py.
+ * The story: the whole program, in the order of microgpt.py. Whatever
+ * returns false has recorded the error; the story ends there.
  */
 bool microgpt(Run *run)
 {

@@ -58,11 +58,11 @@ void more_entries(Tape *t)
 
 // From a value to its gradient it is an odd number of cache lines: the two do not compete for one
 // place in the cache.
-bool tape_init(Tape *t, size_t chunk)
+bool tape_init(Tape *t, size_t max_vector)
 {
     *t = (Tape){.fused = true};
-    if (chunk > SIZE_MAX / 64) return false;
-    size_t lines = (chunk + 2 * BLOCK) * sizeof(double) / LINE + 1;
+    if (max_vector > SIZE_MAX / 64) return false;
+    size_t lines = (max_vector + 2 * BLOCK) * sizeof(double) / LINE + 1;
     t->chunk_size = (lines | 1) * LINE / sizeof(double);
     t->lanes = new_lanes();
     if (!t->lanes || !new_chunk(t) || !new_entries(t)) {

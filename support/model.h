@@ -67,7 +67,7 @@ bool new_model(Run *run);
 // Opens the files. A resumed run loads its model over the initial one.
 bool begin_training(Run *run);
 // Is the loss finite? Asked before it can reach the parameters.
-bool before_update(Run *run, uint64_t step, double loss);
+bool check_loss(Run *run, uint64_t step, double loss);
 // Prints, logs, and saves now and then.
 bool after_step(Run *run, uint64_t step, double loss);
 // Saves and reports; also after a failure, where trained is false.

@@ -188,7 +188,7 @@ bool fail_stopped(Job *job, const char *reason)
 
 // A loss that is not finite is found before it reaches the parameters: those of the step before
 // are still good.
-bool before_update(Run *run, uint64_t step, double loss)
+bool check_loss(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
     const Model *model = &run->model;
