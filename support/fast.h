@@ -3,7 +3,8 @@
  *   chunks.c     the memory of the tape, and how it grows
  *   lanes.c      entries that do the same to many inputs, computed side by side
  *   kernels.c    softmax, row dots and weighted sums, a vector at a time
- *   products.c   products of matrices: the same linear entry of many lanes
+ *   products.c   the same entry of many lanes as products of matrices
+ *   tiles.c      products of matrices, tile by tile
  *   adam.c       a step of Adam
  *   threads.c    threads that share all of this
  *

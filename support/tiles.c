@@ -1,0 +1,285 @@
+/* tiles.c: products of matrices, tile by tile.
+ *
+ * A product has three uses: outputs, gradients of inputs, gradients of weights. Each is a sum over
+ * k of a(r, k) * b(k, j), and is computed in the same way:
+ *
+ *   tile     DOWN rows of ACROSS vectors of sums, which stay in registers while k goes from first
+ *            to last. For every k the WIDTH neighbors b(k, j) are added to each row, a(r, k) times.
+ *            There are enough sums that none waits for the one before; each load serves several of
+ *            them; and no sum is taken across a vector.
+ *   panel    the WIDTH columns of b, for up to DEPTH values of k, copied to one place. There they
+ *            stay, in the first cache, while one tile after another uses them.
+ *
+ *   outputs                y(lane, j) = sum of x(lane, k) * w(j, k)   w transposed, in a panel
+ *   gradients of inputs    x(lane, j) = sum of y(lane, k) * w(k, j)   w as it is, in a panel
+ *   gradients of weights   w(r, j) = sum of y(k, r) * x(k, j)         k is the lane; both copied
+ */
+#include "tiles.h"
+
+#ifdef VECTORS
+
+// A load that the compiler neither moves nor repeats.
+static inline Vec load_once(const double *p)
+{
+    typedef Vec Anywhere __attribute__((aligned(8), may_alias));
+    return *(const volatile Anywhere *)p;
+}
+
+// y[i] += c * x[i], as in autograd.c.
+static inline void add_scaled(double *restrict y, double c, const double *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) y[i] += c * x[i];
+}
+
+// The `down` rows of a tile are lanes: then row r is to[r] + to_at, a(r, k) is a[r][a_at + k], and
+// b(k, j) is b[k * step + j]. Or they are rows of w: then row r is w + r * step, a(r, k) is
+// a[k][a_at + r], b(k, j) is x[k][j].
+typedef enum { OF_LANES, OF_ROWS } TileKind;
+
+// Each row (from zero, or added to) = the sum over k < depth of a(r, k) * b(k, j). A vector of b is
+// loaded once, right where it is used: else the compiler runs out of registers.
+static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, double *w,
+                               double *const *a, size_t a_at, const double *b, size_t step,
+                               double *const *x, size_t depth, bool add, size_t down)
+{
+    Vec sums[DOWN][ACROSS];
+    double *row[DOWN], *ar[DOWN];
+    for (size_t r = 0; r < down; r++) {
+        row[r] = kind == OF_LANES ? to[r] + to_at : w + r * step;
+        ar[r] = kind == OF_LANES ? a[r] + a_at : NULL;
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(row[r] + i * VEC) : ZERO;
+    }
+    size_t k = 0;
+    do {
+        double ak[DOWN];
+        for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][a_at + r];
+        b = kind == OF_LANES ? b : x[k];
+        for (size_t i = 0; i < ACROSS; i++) {
+            Vec bi = load_once(b + i * VEC);
+            for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bi;
+        }
+        if (kind == OF_LANES) b += step;
+    } while (++k < depth);
+    for (size_t r = 0; r < down; r++) {
+        for (size_t i = 0; i < ACROSS; i++) store(row[r] + i * VEC, sums[r][i]);
+    }
+}
+
+// How many of n rows the next tile takes: DOWN, or one less where that leaves fewer rows alone.
+static inline size_t tile_rows(size_t n)
+{
+    return n == DOWN - 1 || (n > DOWN && n == 2 * (DOWN - 1)) ? DOWN - 1 : n >= DOWN ? DOWN : 1;
+}
+
+// n rows, tile after tile. With many lanes, the rows of the next tile are on their way before they
+// are needed.
+static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, double *w,
+                                double *const *a, size_t a_at, size_t n, const double *b,
+                                size_t step, double *const *x, size_t depth, bool add)
+{
+    for (size_t r = 0, down; r < n; r += down) {
+        down = tile_rows(n - r);
+        for (size_t i = r + down;
+             (kind == OF_LANES ? n : depth) >= FEW_LANES && i < n && i < r + down + DOWN; i++) {
+            const double *next = kind == OF_LANES ? to[i] + to_at : w + i * step;
+            for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
+        }
+        double *const *rows = kind == OF_LANES ? to + r : NULL, *const *ar =
+                                                                    kind == OF_LANES ? a + r : a;
+        double *wr = kind == OF_LANES ? NULL : w + r * step;
+        size_t first = kind == OF_LANES ? a_at : a_at + r;
+        if (down == DOWN) {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN);
+        } else if (down == DOWN - 1) {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN - 1);
+        } else {
+            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, 1);
+        }
+    }
+}
+
+static NOINLINE void tiles_of_lanes(double *const *to, size_t to_at, double *const *a, size_t a_at,
+                                    size_t n, const double *b, size_t step, size_t depth, bool add)
+{
+    tiles(OF_LANES, to, to_at, NULL, a, a_at, n, b, step, NULL, depth, add);
+}
+
+static NOINLINE void tiles_of_rows(double *w, size_t step, double *const *a, size_t a_at, size_t n,
+                                   double *const *x, size_t depth)
+{
+    tiles(OF_ROWS, NULL, 0, w, a, a_at, n, NULL, step, x, depth, true);
+}
+
+// to[j] = c * from[j], and zero from j = n to room
+static ALWAYS_INLINE double *pack_row(double *restrict to, const double *restrict from, size_t n,
+                                      size_t room, double c)
+{
+    for (size_t j = 0; j < n; j++) to[j] = c * from[j];
+    for (size_t j = n; j < room; j++) to[j] = 0;
+    return to;
+}
+
+// panel[k][j] = c * w(k, j), and zero from j = width on; WIDTH is a constant, where it can be
+static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width,
+                          double c)
+{
+    for (size_t k = 0; k < depth && width == WIDTH; k++)
+        pack_row(panel + k * WIDTH, w + k * stride, WIDTH, WIDTH, c);
+    for (size_t k = 0; k < depth && width < WIDTH; k++)
+        pack_row(panel + k * WIDTH, w + k * stride, width, WIDTH, c);
+}
+
+// panel[k][j] = c * w(j, k), and zero from j = width on
+static NOINLINE void pack_transpose(double *panel, const double *w, size_t stride, size_t depth,
+                                    size_t width, double c)
+{
+    size_t k = 0;
+#ifdef SHUFFLE
+    for (; k + 4 <= depth && width == WIDTH; k += 4) {
+        for (size_t j = 0; j < WIDTH; j += 4) {  // four by four
+            const double *from = w + j * stride + k;
+            Vec a = c * load(from), b = c * load(from + stride);
+            Vec d = c * load(from + 2 * stride), e = c * load(from + 3 * stride);
+            Vec even_ab = SHUFFLE(a, b, 0, 4, 2, 6), odd_ab = SHUFFLE(a, b, 1, 5, 3, 7);
+            Vec even_de = SHUFFLE(d, e, 0, 4, 2, 6), odd_de = SHUFFLE(d, e, 1, 5, 3, 7);
+            store(panel + k * WIDTH + j, SHUFFLE(even_ab, even_de, 0, 1, 4, 5));
+            store(panel + (k + 1) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 0, 1, 4, 5));
+            store(panel + (k + 2) * WIDTH + j, SHUFFLE(even_ab, even_de, 2, 3, 6, 7));
+            store(panel + (k + 3) * WIDTH + j, SHUFFLE(odd_ab, odd_de, 2, 3, 6, 7));
+        }
+    }
+#endif
+    for (; k < depth; k++) {
+        for (size_t j = 0; j < WIDTH; j++)
+            panel[k * WIDTH + j] = j < width ? c * w[j * stride + k] : 0;
+    }
+}
+
+// For each lane y = c * w x (to_y), or x = c * (w transposed) y; with `add`, added to what is
+// there.
+void multiply_lanes(const Task *task)
+{
+    _Alignas(64) double panel[DEPTH * WIDTH];
+    double scratch[DOWN][WIDTH], *scratch_rows[DOWN];  // for tiles of which only a part is there
+    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
+    const Product *p = task->p;
+    bool to_y = task->to_y;
+    size_t rows = p->rows[p->n - 1], n_k = to_y ? p->cols : rows, stride = p->stride;
+    size_t from_at = to_y ? task->x_at : task->y_at, to_at = to_y ? task->y_at : task->x_at;
+    double *const *from = to_y ? p->x : p->y, *const *to = to_y ? p->y : p->x;
+    for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
+        size_t depth = smaller(n_k - k0, DEPTH);
+        for (size_t j0 = task->left; j0 < task->right; j0 += WIDTH) {
+            size_t width = smaller(task->right - j0, WIDTH), step = WIDTH, lane = 0, down = 0;
+            const double *b = panel;
+            if (to_y) {
+                pack_transpose(panel, task->w + j0 * stride + k0, stride, depth, width, p->c);
+            } else if (width == WIDTH && p->c == 1 && depth * stride <= DEPTH * WIDTH) {
+                b = task->w + k0 * stride + j0;  // small enough to stay in the cache as it is
+                step = stride;
+            } else {
+                pack(panel, task->w + k0 * stride + j0, stride, depth, width, p->c);
+            }
+            while (p->rows[lane] <= (to_y ? j0 : k0))
+                lane++;  // skip lanes that see none of these rows
+            bool start = task->add || k0 > 0, all = width == WIDTH && p->rows[0] == rows;
+            if (all) lane = task->first;
+            for (; lane < task->end; lane += down) {
+                down = all ? task->end - lane : tile_rows(p->n - lane);
+                if (lane < task->first) continue;
+                // Of the lanes of a tile, the first sees the fewest rows.
+                size_t common = to_y ? depth : smaller(depth, p->rows[lane] - k0);
+                if (width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH)) {
+                    tiles_of_lanes(to + lane, to_at + j0, from + lane, from_at + k0, down, b, step,
+                                   common, start);
+                } else {
+                    tiles_of_lanes(scratch_rows, 0, from + lane, from_at + k0, down, b, step,
+                                   common, false);
+                    for (size_t r = 0; r < down; r++) {
+                        double *y = to[lane + r] + to_at + j0;
+                        size_t n_valid = to_y ? smaller(width, p->rows[lane + r] - j0) : width;
+                        for (size_t j = 0; j < n_valid; j++)
+                            y[j] = (start ? y[j] : 0) + scratch[r][j];
+                    }
+                }
+                for (size_t r = 1; !to_y && !all && r < down; r++) {
+                    double *y = to[lane + r] + to_at + j0, *a = from[lane + r] + from_at + k0;
+                    for (size_t k = common; k < smaller(depth, p->rows[lane + r] - k0); k++)
+                        add_scaled(y, a[k], b + k * step, width);
+                }
+            }
+        }
+    }
+}
+
+// w += c * y x^T, for each lane. Here w points to gradients, and the rows of a tile are rows of w.
+// x and y are copied to one place first, with room for SHARED_SCRATCH numbers; rows that a lane
+// does not see are zero there.
+void add_outer_products(const Task *task, double *copies)
+{
+    // PAD: so that not all rows meet in the same cache lines
+    enum { COLS = 8 * WIDTH, PAD = 8 };
+    _Static_assert(MAX_LANES * (COLS + PAD + ROWS + PAD) <= SHARED_SCRATCH, "copies need room");
+    double(*x_copy)[COLS + PAD] = (double(*)[COLS + PAD]) copies;
+    double(*y_copy)[ROWS + PAD] = (double(*)[ROWS + PAD])(copies + MAX_LANES * (COLS + PAD));
+    double scratch[DOWN][WIDTH], *x[MAX_LANES], *y[MAX_LANES];
+    const Product *p = task->p;
+    size_t rows = p->rows[p->n - 1];
+    bool all = p->rows[0] == rows && p->cols % WIDTH == 0;
+    for (size_t i0 = task->left; i0 < task->right; i0 += COLS) {
+        size_t cols = smaller(task->right - i0, COLS), whole = (cols + WIDTH - 1) / WIDTH * WIDTH;
+        for (size_t lane = 0; lane < p->n; lane++)
+            pack_row(x_copy[lane], p->x[lane] + task->x_at + i0, cols, whole, p->c);
+        for (size_t j0 = task->first / ROWS * ROWS; j0 < task->end; j0 += ROWS) {
+            size_t n = smaller(rows - j0, ROWS), end = smaller(task->end - j0, n);
+            size_t begin = task->first > j0 ? task->first - j0 : 0;
+            for (size_t lane = 0; lane < p->n; lane++) {
+                size_t seen = p->rows[lane] > j0 ? smaller(p->rows[lane] - j0, n) : 0;
+                y[lane] = pack_row(y_copy[lane], p->y[lane] + task->y_at + j0, seen, n, 1);
+            }
+            for (size_t i = 0; i < cols; i += WIDTH) {
+                for (size_t lane = 0; lane < p->n; lane++) x[lane] = x_copy[lane] + i;
+                for (size_t j = all ? begin : 0, seen = 0, down; j < end; j += down) {
+                    double *w = task->w + (j0 + j) * p->stride + i0 + i;
+                    down = all ? end - j : tile_rows(n - j);
+                    if (j < begin) continue;
+                    while (p->rows[seen] <= j0 + j) seen++;  // skip those that see none of them
+                    if (i + WIDTH <= cols) {
+                        tiles_of_rows(w, p->stride, y + seen, j, down, x + seen, p->n - seen);
+                        continue;
+                    }
+                    memset(scratch, 0, sizeof scratch);
+                    tiles_of_rows(scratch[0], WIDTH, y + seen, j, down, x + seen, p->n - seen);
+                    for (size_t r = 0; r < down; r++)
+                        add_scaled(w + r * p->stride, 1, scratch[r], cols - i);
+                }
+            }
+        }
+    }
+}
+
+// The gradients of y = w x for few lanes: all is used in place, as many columns at a time as a tile
+// has.
+void few_lanes_backward(const Product *p, size_t left, size_t right)
+{
+    const Tape *t = p->t;
+    double *x[FEW_LANES], *gx[FEW_LANES], *gy[FEW_LANES];
+    size_t rows = p->rows[0];
+    for (size_t lane = 0; lane < p->n; lane++) {
+        gx[lane] = grad(t, p->x[lane]);
+        gy[lane] = grad(t, p->y[lane]);
+    }
+    for (size_t i = left; i < right; i += WIDTH) {
+        for (size_t lane = 0; lane < p->n; lane++) x[lane] = p->x[lane] + i;
+        tiles_of_rows(grad(t, p->w + i), p->stride, gy, 0, rows, x, p->n);
+    }
+    for (size_t k = 0; k < rows; k += DEPTH) {
+        const double *w = p->w + k * p->stride;
+        size_t depth = smaller(DEPTH, rows - k);
+        for (size_t i = left; i < right; i += WIDTH) {
+            tiles_of_lanes(gx, i, gy, k, p->n, w + i, p->stride, depth, true);
+        }
+    }
+}
+
+#endif
