@@ -172,6 +172,7 @@ static void wait_until_done(void)
             nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         }
     }
+    ANNOTATE_HAPPENS_AFTER(&pool.done);
     double late = seconds() - start;
     if (late > LATE) pool.alone_until = start + 9 * late;
 }
