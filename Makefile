@@ -84,7 +84,7 @@ GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -x support/debugger/commands.gdb
 LLDB = lldb --no-lldbinit -o 'command source -s true support/debugger/commands.lldb'
 
 .PHONY: debug
-debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS are the program's options
+debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS go to the program
 	@case '$(DEBUGGER)' in \
 	*gdb) $(GDB) -ex begin --args ./microgpt-debug $(ARGS) ;; \
 	*) command -v lldb >/dev/null || { echo "make debug: neither gdb nor lldb is installed" >&2; exit 1; }; \
@@ -110,7 +110,7 @@ graph: microgpt-debug    ## draw .github/graph.svg, the picture in the debugger'
 	@dot -Tsvg .github/graph.dot >.github/graph.svg && rm .github/graph.dot
 
 .PHONY: test
-test: microgpt    ## run the tests; ALL=1: all of them; TESTS=PART: those with PART in their path
+test: microgpt    ## run the tests; ALL=1: all of them; TESTS=PART: some, by part of the path
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
 # How fast is it? Tables, and a comparison with PyTorch if it is installed.
