@@ -9,21 +9,21 @@ CC      ?= cc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# Tuned for this machine (MARCH= builds a program that runs on others, too), with fused multiply-adds, without errno
-# from sqrt so that its loops become vector loops, and with lanes: numbers are put off and computed side by side.
+# Tuned for this machine (MARCH= builds a program that also runs on others), with fused multiply-adds; without errno
+# from sqrt, so that its loops can use vectors; and with lanes, which compute the positions of a document side by side.
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
 CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 COMPILE  = $(CC) $(WARN) $(CFLAGS) -pthread
 SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)
 
-# Objects and what they depend on go to OBJECTS. They are built again when the flags change, which a file there holds.
+# Objects and their dependencies go to OBJECTS. A file there holds the flags; when they change, everything is rebuilt.
 OBJECTS ?= .build/make
 OBJ      = $(SOURCES:%.c=$(OBJECTS)/%.o)
 SAY      = $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 
 .PHONY: all
-all: microgpt    ## build ./microgpt for this machine; so does a bare make
+all: microgpt    ## build ./microgpt for this machine; a plain make does the same
 	@$(SAY) "./microgpt is ready. Next: make run, make test or ./microgpt --help. make help lists the rest."
 
 microgpt: $(OBJ)
@@ -44,7 +44,7 @@ run: microgpt    ## build, train on the shipped names, print twenty new ones
 	./microgpt
 
 .PHONY: page
-page: microgpt    ## train for longer, write the model as microgpt.html, a page for a browser
+page: microgpt    ## train for longer; write the model as a web page, microgpt.html
 	./microgpt --quiet --steps 20000 --samples 0 --save microgpt.safetensors --log microgpt.csv >/dev/null
 	./microgpt page microgpt.safetensors --log microgpt.csv maria >microgpt.html
 	@echo "microgpt.html is ready: open it in a browser"
@@ -54,7 +54,7 @@ page: microgpt    ## train for longer, write the model as microgpt.html, a page 
 picture: page    ## draw .github/page.png, the picture in the README, from microgpt.html
 	@NODE_PATH="$$NODE_PATH:tests/build/node/node_modules" node tests/page/picture.js microgpt.html .github/page.png
 
-# The build to step through: nothing optimized, nothing inlined, every + and * an entry of the tape. The same output.
+# The debugging build: nothing optimized, nothing inlined, every + and * an entry of the tape. Same output.
 DEBUG        = .build/debug
 DEBUG_FLAGS  = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 DEBUG_OBJ    = $(SOURCES:%.c=$(DEBUG)/%.o) $(patsubst %.c,$(DEBUG)/%.o,$(wildcard support/debugger/*.c))
@@ -68,7 +68,7 @@ $(DEBUG)/%.o: %.c $(DEBUG)/flags
 	@mkdir -p $(@D)
 	@$(SAY) "$(CC) -g -c $<"; $(DEBUG_BUILD) $(if $(filter microgpt.c,$<),-I. -include $(DEBUG)/names.h) -MMD -MP -c -o $@ $<
 
-# The debugger's notes: names.h, and one line for each function that makes values.
+# The names that the debugger shows: names.h, and one macro for each function that makes values.
 $(DEBUG)/names.h: support/debugger/names.h microgpt.c autograd.h
 	@mkdir -p $(@D)
 	@{ cat support/debugger/names.h; sed -n 's/^\(static \)\{0,1\}double \*\([a-z_0-9]*\)(Tape \*.*/\2/p' \
@@ -91,7 +91,7 @@ debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS
 	  $(LLDB) -o begin -- ./microgpt-debug $(ARGS) ;; \
 	esac
 
-# In gdb, if there is one, and a keyboard and a screen; else without any debugger, the same stops.
+# In gdb, if it is installed and there is a keyboard and a screen; otherwise the same stops without a debugger.
 .PHONY: tour
 tour: microgpt-debug    ## a guided walk: one training step and one sampled name
 	@if [ -t 0 ] && [ -t 1 ] && [ '$(DEBUGGER)' = gdb ]; then \
@@ -99,23 +99,23 @@ tour: microgpt-debug    ## a guided walk: one training step and one sampled name
 	else MICROGPT_TOUR=1 TERM=dumb ./microgpt-debug --quiet --samples 1; fi
 
 .PHONY: broken
-broken:    ## an exercise: find the broken derivative in a copy; BREAK=N breaks the N-th
+broken:    ## an exercise: find the broken derivative in a copy; BREAK=N chooses which
 	@sh support/debugger/break $(BREAK)
 	@$(MAKE) -s -C .build/broken debug
 
-# The picture of the guide: a weight of a head, from its logits down to the parameters.
+# The picture in the debugger's guide: one attention weight, down to the parameters.
 .PHONY: graph
 graph: microgpt-debug    ## draw .github/graph.svg, the picture in the debugger's guide
 	@MICROGPT_GRAPH=.github/graph.dot ./microgpt-debug --quiet --samples 0 >/dev/null
 	@dot -Tsvg .github/graph.dot >.github/graph.svg && rm .github/graph.dot
 
 .PHONY: test
-test: microgpt    ## run the tests; ALL=1 runs all of them, TESTS=PART some
+test: microgpt    ## run the tests; ALL=1: all of them; TESTS=PART: some, by part of the path
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
-# How fast is it? A table; and beside PyTorch, where there is one.
+# How fast is it? Tables, and a comparison with PyTorch if it is installed.
 .PHONY: bench
-bench: microgpt    ## measure its speed, beside PyTorch where there is one
+bench: microgpt    ## measure its speed, and PyTorch's if it is installed
 	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
 	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/autograd.o .build/bench/support/*.o -lm
 	@.build/bench/bench data/names.txt ./microgpt
@@ -124,25 +124,25 @@ bench: microgpt    ## measure its speed, beside PyTorch where there is one
 	done; echo "Beside PyTorch: skipped, no Python here has torch."
 
 .PHONY: sweep
-sweep: microgpt    ## how many heads are best? Train with 1 to 16, compare on held-out names
+sweep: microgpt    ## how many heads are best? Train with 1 to 16 and compare on held-out names
 	sh tests/bench/sweep
 
 .PHONY: lessons
-lessons: microgpt    ## what lessons on attention claim, and what this program shows: a table
+lessons: microgpt    ## a table of what lessons on attention claim, and what this program shows
 	@CC="$(CC)" sh tests/bench/lessons
 
-# Searches for input that breaks a promise: each target for so many seconds.
+# Searches for input that breaks the program, for so many seconds per target.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
-fuzz:    ## search for input that breaks a reader, FUZZ_SECONDS for each
+fuzz:    ## search for input that breaks the program, FUZZ_SECONDS per target
 	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
 .PHONY: portability analyze coverage soak mutants
-portability: microgpt    ## compare the output of every compiler and processor at hand
+portability: microgpt    ## compare the output of every available compiler and processor
 analyze:    ## run the static analyzers
-coverage:    ## how much of the code the tests reach, and why not the rest
-soak: microgpt    ## train for a million steps, in flat memory
-mutants:    ## change the program at random places: which changes does no test notice?
+coverage:    ## list the code that no test reaches, and why
+soak: microgpt    ## train for a million steps, and check that memory stays constant
+mutants:    ## change the program in random places: which changes does no test notice?
 portability analyze coverage soak mutants:
 	@sh tests/checks/$@
 
@@ -153,9 +153,8 @@ microgpt.1: microgpt data/microgpt.1 data/manual.awk
 	./microgpt $$command --help >>$@.help; done; \
 	awk -f data/manual.awk $@.help prose=1 data/microgpt.1 >$@.part; mv $@.part $@
 
-# The program as it was built, its names, its page, its license and its manual page, under PREFIX. Folders that were not
-# there before are listed, so that uninstall can take them away again. The shell gets the names as variables: they may
-# hold anything.
+# Installs the program, its names, its page, its license and its manual page under PREFIX. The folders it creates are
+# listed, so that uninstall can remove them. The shell gets paths as variables, because they may contain any character.
 .PHONY: install uninstall
 install uninstall: export UNDER = $(DESTDIR)$(PREFIX)
 install: microgpt microgpt.1    ## install under PREFIX, /usr/local by default; DESTDIR is respected
@@ -166,23 +165,23 @@ install: microgpt microgpt.1    ## install under PREFIX, /usr/local by default; 
 	cp data/names.txt data/page.html LICENSE "$$share/" && cp microgpt.1 "$$man/microgpt.1" && \
 	chmod 644 "$$share"/* "$$man/microgpt.1" && $(SAY) "installed under $$UNDER"
 
-uninstall:    ## remove what install put there
+uninstall:    ## remove what make install installed
 	@share=$$UNDER/share/microgpt; rm -f "$$UNDER/bin/microgpt" "$$UNDER/share/man/man1/microgpt.1"; \
 	folders=$$(LC_ALL=C sort -r "$$share/folders" 2>/dev/null); rm -rf "$$share"; \
 	echo "$$folders" | while read -r made; do rmdir "$$made" 2>/dev/null || :; done
 
-# The names of the published run. Not shipped: fetched, checked, and kept only if they are the right ones.
+# The names of the published run. Not shipped: fetched, and kept only if the checksum is right.
 MAKEMORE_URL = https://raw.githubusercontent.com/karpathy/makemore/refs/heads/master/names.txt
 MAKEMORE_SHA = 0a30b5557f192f32ab962680889aac5f6fda0f4cecf40a6d0b5694f58ea8cc4d
 SHA256 ?= $(shell command -v sha256sum || echo shasum -a 256)
 
-data/makemore.txt:    ## fetch the names of the published run
+data/makemore.txt:    ## fetch the names of Karpathy's published run
 	@trap 'rm -f $@.part' EXIT; trap 'exit 1' HUP INT TERM; curl -fsSL -o $@.part "$(MAKEMORE_URL)" && \
 	sum=$$($(SHA256) $@.part) && if [ "$${sum%% *}" = $(MAKEMORE_SHA) ]; then mv $@.part $@; \
 	else echo "$(MAKEMORE_URL): not the file expected: sha256 $${sum%% *}" >&2; exit 1; fi
 
 .PHONY: clean
-clean:    ## remove what make made
+clean:    ## remove everything that make built
 	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv .build tests/build
 
 .PHONY: help
