@@ -274,19 +274,21 @@ static double nanoseconds_per_token(Result r) { return 1e3 * r.microseconds / r.
 // as the count of multiply-adds.
 static void print_growth(const Result *best)
 {
-    printf("\n%-34s %11s %12s %14s %6s %5s\n", "width: 2 layers, block 128, full", "parameters",
-           "us per token", "ps per token", "growth", "work");
-    printf("%-34s %11s %12s %14s\n", "", "", "", "and parameter");
+    printf("\n%-34s %11s %12s %14s %12s %13s\n", "width: 2 layers, block 128, full", "parameters",
+           "us per token", "ps per token", "the same,", "multiply-adds,");
+    printf("%-34s %11s %12s %14s %12s %14s\n", "", "", "", "and parameter", "row 1 = 1",
+           "row 1 = 1");
     for (size_t i = BY_WIDTH; i < BY_BLOCK; i++) {
         Result r = best[i], first = best[BY_WIDTH];
         double ns = nanoseconds_per_token(r), ps = 1e3 * ns / r.parameters;
         double work = r.multiply_adds / r.tokens / r.parameters;
-        printf("%-34s %11.0f %12.2f %14.0f %6.2f %5.2f\n", cases[i].name, r.parameters, 1e-3 * ns,
+        printf("%-34s %11.0f %12.2f %14.0f %12.2f %14.2f\n", cases[i].name, r.parameters, 1e-3 * ns,
                ps, ps / (1e3 * nanoseconds_per_token(first) / first.parameters),
                work / (first.multiply_adds / first.tokens / first.parameters));
     }
-    printf("\n%-34s %12s %17s %6s %5s\n", "block: n_embd 64, 1 layer, full", "us per token",
-           "ns per position", "growth", "work");
+    printf("\n%-34s %12s %17s %12s %14s\n", "block: n_embd 64, 1 layer, full", "us per token",
+           "more ns for each", "the same,", "multiply-adds,");
+    printf("%-34s %12s %17s %12s %14s\n", "", "", "position it sees", "row 1 = 1", "row 1 = 1");
     for (size_t i = BY_BLOCK; i < N_CASES; i++) {
         Result r = best[i], first = best[BY_BLOCK];
         double ns = nanoseconds_per_token(r), more = 0;
@@ -296,21 +298,21 @@ static void print_growth(const Result *best)
         }
         char slope[16] = "";
         if (i > BY_BLOCK) snprintf(slope, sizeof slope, "%.2f", more);
-        printf("%-34s %12.2f %17s %6.2f %5.2f\n", cases[i].name, 1e-3 * ns, slope,
+        printf("%-34s %12.2f %17s %12.2f %14.2f\n", cases[i].name, 1e-3 * ns, slope,
                ns / nanoseconds_per_token(first),
                r.multiply_adds / r.tokens / (first.multiply_adds / first.tokens));
     }
-    printf("\ngrowth: the time, over that of the first row. work: the same for multiply-adds, of\n"
-           "matrices and of causal attention. ns per position: how much longer a token takes for\n"
-           "each position more that it looks back at, against the row above. One thread.\n");
+    printf(
+        "\nOne thread. Multiply-adds are those of matrices and of causal attention, per token and\n"
+        "parameter in the first table, per token in the second.\n");
 }
 
 static void print_sizes(const Result *best, double most)
 {
     printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "training, one thread", "us per step",
-           "tokens", "ps per token", "percent", "entries", "values", "memory", "names");
+           "tokens", "ps per token", "percent", "entries", "values", "peak of", "names");
     printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "", "", "per second", "and parameter",
-           "of peak", "per step", "per step", "", "per s");
+           "of peak", "per step", "per step", "memory", "per s");
     for (size_t i = 0; i < N_SIZES; i++) {
         Result r = best[i];
         printf("%-31s %11.2f %10.0f %13.0f %7.1f %7.0f %8.0f %6.1f MB %8.0f\n", cases[i].name,
@@ -327,8 +329,8 @@ static void print_threads(const Result *one, const Result *all, size_t threads)
     char heading[32];
     snprintf(heading, sizeof heading, "%zu threads", threads);
     printf("\n%-31s %12s %12s %9s %11s %13s\n", "training, us per document", "1 thread", heading,
-           "speed-up", "efficiency", "against batch");
-    printf("%-31s %12s %12s %9s %11s %13s\n", "", "", "", "", "", "1, 1 thread");
+           "speed-up", "speed-up", "of batch 1,");
+    printf("%-31s %12s %12s %9s %11s %13s\n", "", "", "", "", "per thread", "1 thread");
     for (size_t i = 0; i < BY_WIDTH; i++) {
         double batch = (double)cases[i].batch, before = one[i].microseconds / batch;
         double after = all[i].microseconds / batch, times = before / after;
@@ -377,8 +379,7 @@ int main(int argc, char **argv)
            "double precision.\n",
            most / 1e9, VEC);
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
-    printf(
-        "Noise: the slowest round took %.2f times as long as the best (half of the rows: more).\n",
-        worst[N_CASES / 2]);
+    printf("Noise: in the median row, the slowest round took %.2f times as long as the best.\n",
+           worst[N_CASES / 2]);
     return 0;
 }

@@ -140,8 +140,8 @@ def main():
     counts = [1, PROCESSORS] if PROCESSORS > 1 else [1]
     worst, slowest = 0, []
     heads = "".join(f"{'microgpt, ' + str(n):>14}" for n in counts) + "".join(f"{'PyTorch, ' + str(n):>14}" for n in counts)
-    print(f"\n{'training, full documents':<40}{heads}{'ratio':>8}  losses apart")
-    print(f"{'':<40}{'ms per step, on so many threads':>{14 * 2 * len(counts)}}{'of best':>8}")
+    print(f"\n{'training, full documents':<40}{heads}{'microgpt':>10}  losses differ by")
+    print(f"{'':<40}{'ms per step, on so many threads':>{14 * 2 * len(counts)}}{'/ PyTorch':>10}")
     with tempfile.TemporaryDirectory() as folder:
         path, log = os.path.join(folder, "docs.txt"), os.path.join(folder, "log.csv")
         for case in CASES:
@@ -168,7 +168,7 @@ def main():
             best = [min(t) for t in torchs]
             slowest += [max(t) / min(t) for t in torchs + long]
             name = f"n_embd {n_embd}, {n_head} heads, {n_layer} layers, block {block_size}"
-            print(f"{name:<40}{''.join(f'{1e3 * s:14.2f}' for s in own + best)}{min(own) / min(best):8.2f}  {apart:.0e}",
+            print(f"{name:<40}{''.join(f'{1e3 * s:14.2f}' for s in own + best)}{min(own) / min(best):10.2f}  {apart:.0e}",
                   flush=True)
     print(f"Best of {rounds} rounds, double precision; PyTorch {torch.__version__}. "
           f"Noise: the slowest round took up to {max(slowest):.2f} times as long as the best.")
