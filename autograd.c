@@ -6,16 +6,16 @@
  */
 #include "autograd.h"
 // defines: BLOCK, vector_in_next_chunk(), more_entries(), clear(); for
-// speed alone: forget_lanes(), put_off(), lanes_...(), fast_...()
+// speed alone: NOINLINE, forget_lanes(), waiting(), lanes_...(), fast_...()
 #include "support/fast.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * The tape. Its values live in chunks; after the values of a chunk come
- * their gradients. A vector lies in one chunk. support/chunks.c has
- * tape_init(), tape_free(), and what makes the tape grow.
+ * The tape. Its values live in chunks: first the values of the chunk, then
+ * their gradients. No vector spans two chunks. support/chunks.c starts,
+ * grows and frees the tape.
  */
 void tape_mark(Tape *t)
 {
@@ -40,13 +40,13 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector starts on a block and takes whole blocks; single values are
-// packed. Fast loops may read a block too far: the chunk's last stays free.
+// A vector takes whole blocks of BLOCK values; single values are packed.
+// The last block of a chunk stays free, because fast loops may read it.
 double *ag_vector(Tape *t, size_t n)
 {
-    size_t most = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
+    size_t end = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
-    if (at + room > most) return vector_in_next_chunk(t, n);
+    if (at + room > end) return vector_in_next_chunk(t, n);
     t->n_values = at + room;
     return t->data + at;
 }
@@ -77,13 +77,13 @@ static inline Entry *record(Tape *t, Op op, double *out, size_t n,
     return e;
 }
 
-// Computes the latest entry, e, unless lanes put that off, and makes room
-// for the next one. That may move the entries: do not use e afterward.
+// Makes room for the next entry, then computes e, unless lanes put it off.
+// Making room may move the entries: do not use e afterward.
 static double *finish(Tape *t, const Entry *e)
 {
     double *out = e->out;
     if (t->n_entries == t->max_entries) more_entries(t);
-    if (!put_off(t)) tape_compute(t);
+    if (!waiting(t)) tape_compute(t);
     return out;
 }
 
@@ -263,10 +263,10 @@ static void copy_forward(Entry *e)
 }
 
 /* ------------------------------------------------------------------------
- * Made of atoms. A tape that is not fused records each atom by atom: that
- * is its definition. A fused tape records one entry, whose forward and
- * backward compute what the atoms would, up to rounding. linear, softmax
- * and rmsnorm are here as entries only: microgpt.c has their definitions.
+ * Made of atoms. A tape that is not fused records the atoms; they are the
+ * definition. A fused tape records one entry, whose forward and backward
+ * compute what the atoms would, up to rounding. linear, softmax and rmsnorm
+ * are here as entries only: microgpt.c has their definitions.
  */
 double *ag_neg(Tape *t, double *a, size_t n)
 {
@@ -305,7 +305,7 @@ static inline void add_scaled(double *restrict y, double c,
 }
 
 // The dot product in four partial sums, so that additions can overlap.
-// They are added up in the order of vec_sum() in support/fast.h.
+// vec_sum() in support/fast.h adds them up in the same order.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -502,7 +502,7 @@ static void softmax_forward(Entry *e)
         total += out[i];
     }
     for (size_t i = 0; i < e->n; i++)
-        out[i] *= 1 / total;  // not out[i] / total: as softmax() rounds
+        out[i] *= 1 / total;  // times 1 / total, to round like softmax()
 }
 static void softmax_backward(const Tape *t, const Entry *e)
 {
@@ -514,7 +514,7 @@ static void softmax_backward(const Tape *t, const Entry *e)
 
 // a[i] * scale, with scale = (mean of the squares + eps)^-0.5. Local
 // derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
-// if i = k. Forward replaces e->c, eps, with scale: it can run only once.
+// if i = k. e->c is eps until forward, which runs once, puts scale there.
 double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -531,7 +531,7 @@ static void rmsnorm_forward(Entry *e)
 static void rmsnorm_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a), scale = e->c;
-    double mean = dot(g, e->out, e->n) / (double)e->n;
+    double mean = dot(g, e->out, e->n) / (double)e->n;  // of g * out
     for (size_t i = 0; i < e->n; i++)
         ga[i] += scale * (g[i] - mean * e->out[i]);
 }
@@ -591,9 +591,9 @@ void backward(Tape *t, double *result)
     clear_gradients(t);
     *grad(t, result) = 1;
     for (size_t i = t->n_entries; i-- > t->kept_entries;) {
-        Entry *e = &t->entries[i];
         if (lanes_backward(t, &i)) continue;  // for speed alone: all lanes
-        if (fast_backward(t, e)) continue;    // for speed alone: this entry
+        Entry *e = &t->entries[i];
+        if (fast_backward(t, e)) continue;  // for speed alone: this entry
         operations[e->op].backward(t, e);
     }
 }

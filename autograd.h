@@ -2,9 +2,9 @@
  *
  * A value is two numbers: its data, and its gradient, the derivative of the
  * final result with respect to that value. Every operation below computes
- * its result and records an entry on a tape: what was done, to which
- * values, giving which. Calculus gives each entry a local derivative per
- * operand: how a small change of the operand changes the result. The chain
+ * its result and records an entry on a tape: the operation, its operands,
+ * its result. Calculus gives each entry a local derivative per operand: how
+ * much the result changes per small change of the operand. The chain
  * rule says that local derivatives multiply along a path and add up where
  * paths meet. So backward() sets the gradient of the final result to 1 and
  * reads the tape from the last entry to the first. Each entry multiplies
@@ -57,14 +57,14 @@ typedef struct {
 // One entry of the tape: out = op(a, b).
 typedef struct {
     Op op;        // what was done
-    uint32_t n;   // how many values it loops over, or rows
+    uint32_t n;   // how many values, or rows, it loops over
     double *out;  // the result
     double *a;    // the first operand
     union {
         double *b;  // the second operand, if there is one
         Matrix *w;  // linear: the matrix
     };
-    double c;                 // the constant, if there is one
+    double c;                 // the constant, if any; rmsnorm: its scale
     uint32_t length, stride;  // b as rows: how long, how far apart
 } Entry;
 
@@ -72,7 +72,7 @@ typedef struct {
 typedef struct {
     Entry *entries;  // [n_entries] what was done, in order
     size_t n_entries, n_computed, max_entries;  // recorded, computed, room
-    double *data;  // [chunk_size] this chunk's values; then their gradients
+    double *data;  // [2 * chunk_size] this chunk: values, then gradients
     size_t n_values, chunk_size;  // values in this chunk; room for values
     double **chunks;              // [n_chunks] full ones, this one, spares
     size_t n_chunks, this_chunk;  // this_chunk: its index
@@ -103,8 +103,8 @@ static inline double *grad(const Tape *t, double *x)
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
 
-// An operation returns new values. If it takes `out`, it writes there:
-// into a vector from ag_vector(), where each value is written only once.
+// An operation returns new values. One that takes `out` writes there: into
+// a vector from ag_vector(). Write each value only once.
 
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
@@ -126,17 +126,17 @@ double *ag_sum(Tape *t, double *a, size_t n);  // a[0] + ... + a[n-1]
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n);
 // a[0]*b[0] + ... + a[n-1]*b[n-1], to out
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n);
-// sum_j query[j] * keys[i*stride + j] * scale, j < length
+// out[i] = sum_j query[j] * keys[i*stride + j] * scale, over j < length
 double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
                     size_t stride, size_t length, double scale);
-// sum_i weights[i] * rows[i*stride + j], for each j < length
+// out[j] = sum_i weights[i] * rows[i*stride + j], for each j < length
 double *ag_weighted_sum(Tape *t, double *weights, double *rows,
                         size_t n_rows, size_t stride, size_t length);
 
 double ag_max(Tape *t, const double *a, size_t n);  // a number, not a value
 
-// For a fused tape only. microgpt.c defines linear(), softmax() and
-// rmsnorm() with atoms; each of these records one as a single entry.
+// One entry each, for a fused tape only. linear(), softmax() and rmsnorm()
+// in microgpt.c define them with atoms.
 
 // x dot row i of w, to out[i]
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
@@ -156,7 +156,7 @@ extern const Operation operations[N_OPS];
 /* ------------------------------------------------------------------------
  * For speed alone. A program that repeats the same operations on many
  * inputs calls tape_lane() before each input; the entries of one input are
- * a lane. Built with -DAUTOGRAD_LANES, as make does, lanes are recorded
+ * a lane. With -DAUTOGRAD_LANES, which make sets, lanes are recorded
  * first and computed later, side by side: entry 1 of every lane, entry 2 of
  * every lane, and so on. So entry k may use entries before k of any lane,
  * and anything made before the first lane, but nothing made between lanes.

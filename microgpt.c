@@ -4,10 +4,13 @@
  * algorithm, in the order of the Python program; microgpt(), near the end,
  * runs it from start to finish. Read autograd.h first. support/ adds what a
  * program needs: files, options, progress. support/model.h has the types
- * used here, and lists what the two sides call in each other.
+ * used here, and lists the calls between this file and support/.
  */
 #define _XOPEN_SOURCE 700  // for M_PI
+// defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "autograd.h"
+// defines: Model, Run, and what support/ does for this file; includes
+// Config, Documents, Random, say(), fast_adam()
 #include "support/model.h"
 
 #include <inttypes.h>
@@ -21,7 +24,7 @@
 // Swaps from the end, as Python's shuffle does, to draw the same numbers.
 void shuffle(Documents *docs, Random *rng)
 {
-    for (size_t i = docs->n - 1; i > 0; i--) {
+    for (size_t i = docs->n; i-- > 1;) {
         size_t j = random_below(rng, i + 1);
         Document swapped = docs->list[i];
         docs->list[i] = docs->list[j];
@@ -108,10 +111,10 @@ static void fill_with_zeros(Matrix *w)
     memset(w->data, 0, w->rows * w->cols * sizeof *w->data);
 }
 
-// Draws every parameter from a normal distribution. In the lesson's recipe
-// the matrices whose output is added to x start at zero, so that a layer
-// adds nothing at first. They are drawn all the same, then cleared: the
-// draws that follow must not change.
+// Draws every parameter from a normal distribution. With zero_outputs, the
+// matrices whose output is added to x start at zero, so that a layer adds
+// nothing at first. They are drawn anyway, then cleared, so that all other
+// random numbers stay the same.
 static void init_parameters(Model *model, Random *rng, const Config *config)
 {
     for (uint64_t i = 0; i < model->num_params; i++)
@@ -128,8 +131,8 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
  * come next, the logits, comes out. First, its three building blocks, each
  * defined by atoms. A fused tape records each as one entry instead.
  */
-// linear: out[i] = sum_j w[i][j] * x[j]. linear_into() writes keys and
-// values straight into the cache.
+// linear: out[i] = sum_j w[i][j] * x[j]. linear_into() takes out, so that
+// keys and values go straight into the cache.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
     if (tape->fused) return ag_linear(tape, out, x, w);
@@ -187,7 +190,7 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
     size_t head_dim = model->head_dim;
     size_t seen = pos_id + 1;  // positions to look at, this one included
 
-    // the token's embedding, a row of wte, plus the position's, of wpe
+    // a token's embedding is a row of wte, a position's a row of wpe
     double *tok_emb = model->wte->data + token_id * n_embd;
     double *pos_emb = model->wpe->data + pos_id * n_embd;
     double *x = ag_add(tape, tok_emb, pos_emb, n_embd);  // emb: their sum
@@ -217,7 +220,7 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
             double *attn_logits =
                 ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim,
                             1 / sqrt((double)head_dim));
-            // 130: the same as shares, which add up to 1
+            // 130: the scores as shares that add up to 1
             double *attn_weights = softmax(tape, attn_logits, seen);
             // 131: the values, mixed by these shares:
             // head_out[j] = sum_t attn_weights[t] * v_h[t][j]
@@ -285,7 +288,7 @@ double *document_loss(Model *model, size_t n)
 }
 
 // The mean loss over the documents of a step. Each step takes the next
-// `batch` documents and wraps around at the end of the list.
+// `batch` training documents, and starts over after the last.
 static double *step_loss(Run *run, uint64_t step)
 {
     Model *model = &run->model;
@@ -323,7 +326,7 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
     size_t n = (size_t)model->num_params;
-    double eps = 1e-8, t = (double)++model->steps_done;  // this one, too
+    double eps = 1e-8, t = (double)++model->steps_done;  // counts this step
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
     if (fast_adam(p, g, m, v, n, &rates)) return;  // the same, faster
@@ -379,8 +382,8 @@ static size_t sample(Run *run)
 }
 
 // Draws all samples. One cache serves them all: it is made before the mark,
-// so tape_drop() keeps it, and each sample overwrites the one before. That
-// is safe because backward() is not called.
+// so tape_drop() keeps it, and each sample overwrites the keys and values
+// of the last. That is safe only because backward() is not called.
 bool infer(Run *run)
 {
     Tape *tape = &run->model.tape;

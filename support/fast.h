@@ -64,7 +64,7 @@ void compute_lanes(Tape *t);
 size_t walk_lanes_back(const Tape *t);  // returns the first entry of the first lane
 
 // Is the entry just recorded computed later?
-static inline bool put_off(const Tape *t) { return t->lanes->waiting; }
+static inline bool waiting(const Tape *t) { return t->lanes->waiting; }
 
 // Computes what waits, up to the end of the last lane. Lanes that are not alike are left to the
 // walk forward.

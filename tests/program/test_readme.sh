@@ -117,9 +117,9 @@ done <"$T/license"
 (cd "$S" && ./microgpt -q) | sed -n '/^---/,/^sample  5/p' >"$T/out"
 sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/expected"
 same_file "shown: the first names" "$T/expected" "$T/out"
-same "shown: the documents held out" "$(sed -n 's/.*ends with `\(held out: .*\)`.*/\1/p' README.md)" \
+same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*ends with `\(held out: [^`]*\)`.*/\1/p')" \
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
-same "shown: how many of the twenty names are in the list" "$(sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p' README.md)" \
+same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
