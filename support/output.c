@@ -97,6 +97,19 @@ void put(Output *out, const char *format, ...)
     va_end(args);
 }
 
+void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
+{
+    for (const char *word = text; *word;) {
+        size_t bytes = strcspn(word, " "), columns = 0;
+        for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)word[i] & 0xc0) != 0x80;
+        bool first = word == text, breaks = !first && column + 1 + columns > width;
+        say("%s%*s%.*s", breaks ? "\n" : "", breaks ? (int)indent : !first, "", (int)bytes, word);
+        column = (breaks ? indent : column + !first) + columns;
+        word += bytes + (word[bytes] == ' ');
+    }
+    say("\n");
+}
+
 void show(const char *format, ...)
 {
     va_list args;
