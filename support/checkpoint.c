@@ -248,9 +248,11 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     if (!out) return no_memory();
     o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        char pair[STORED_ROOM];
-        fputs(stored_text(&options[i], &o, pair), out);
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        char key[64], value[64];
+        metadata_key(option, key, sizeof key);
+        option_text(option, &o, value, sizeof value);
+        if (option->stored) fprintf(out, ",\"%s\":\"%s\"", key, value);
     }
     fprintf(out, ",\"train.data\":\"");
     write_text(out, data_source(&o));

@@ -191,12 +191,3 @@ void metadata_key(const Option *option, char *key, size_t room)
     snprintf(key, room, "%s%s", option->stored & OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
 }
-
-const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
-{
-    char key[64], value[64];
-    metadata_key(option, key, sizeof key);
-    option_text(option, o, value, sizeof value);
-    snprintf(text, STORED_ROOM, ",\"%s\":\"%s\"", key, value);
-    return option->stored ? text : "";
-}
