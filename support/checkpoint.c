@@ -8,11 +8,6 @@
 #include "job.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { N_RANDOM = N_WORDS + 3 };  // numbers in train.random: words, words used, the gauss cache
 static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means

@@ -5,13 +5,7 @@
 #include "processors.h"
 #include "threads.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static Job the_job;  // too large for small stacks
 
@@ -199,19 +193,6 @@ bool read_command_line(int argc, char **argv)
     return parse_command_line(&job->o, argc, argv);
 }
 
-static void begin_threads(const Job *job)
-{
-    size_t n = processors();
-    set_threads(job->o.threads ? (size_t)job->o.threads : n, n);
-}
-
-static void note_threads(const Job *job)
-{
-    if (job->o.quiet || !missing_threads) return;
-    note("%zu of %zu threads could not be started; the result is the same", missing_threads,
-         missing_threads + n_threads);
-}
-
 bool run_command(void)
 {
     static bool (*const runs[])(Job * job) = {
@@ -219,17 +200,20 @@ bool run_command(void)
         [HEADS] = run_heads, [PAGE] = run_page,
     };
     Job *job = &the_job;
-    const Command *command = job->o.command;
-    bool ok = true;
-    if (job->o.help) {
-        print_help(command);
-    } else if (job->o.version) {
-        say("microgpt %s\n", VERSION);
-    } else {
-        if (command->bit == TRAIN) handle_signals();
-        if (command->bit & (TRAIN | EVAL | HEADS)) begin_threads(job);
-        ok = runs[command->bit](job);
-        note_threads(job);
+    const Options *o = &job->o;
+    unsigned bit = o->command->bit;
+    if (o->help) print_help(o->command);
+    if (o->version && !o->help) say("microgpt %s\n", VERSION);
+    if (o->version || o->help) return true;
+    if (bit == TRAIN) handle_signals();
+    if (bit & (TRAIN | EVAL | HEADS)) {
+        size_t n = processors();
+        set_threads(o->threads ? (size_t)o->threads : n, n);
+    }
+    bool ok = runs[bit](job);
+    if (missing_threads && !o->quiet) {
+        note("%zu of %zu threads could not be started; the result is the same", missing_threads,
+             missing_threads + n_threads);
     }
     free_job(job);
     return ok;

@@ -6,10 +6,6 @@
 #include "job.h"
 #include "threads.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 // The next weighted sum from entry *at on, or NULL. Its layer, head and position follow from how
 // many came before it.
 static const Entry *next_attention(const Tape *tape, size_t *at)
@@ -37,25 +33,23 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// Documents that threads run at the same time, each on a tape of its own.
+// A document that a thread runs, on a tape of its own.
 typedef struct {
-    Model **models;  // [n_models]
-    size_t n_models;
-    const Document *docs;
-    double *losses;    // [n_models]
-    size_t *n_tokens;  // [n_models]
-} Group;
+    Model *model, copy;  // the first runs on the model itself, the others on their copies
+    const Document *doc;
+    size_t n_tokens;
+    double loss;
+} Task;
 
 static void run_document(void *context, size_t i, double *unused)
 {
-    const Group *group = context;
-    Model *model = group->models[i];
+    Task *task = (Task *)context + i;
     (void)unused;
-    tape_drop(&model->tape);
-    group->n_tokens[i] = take_document(model, &group->docs[i]);
-    double *loss = document_loss(model, group->n_tokens[i]);
-    tape_compute(&model->tape);
-    group->losses[i] = *loss;
+    tape_drop(&task->model->tape);
+    task->n_tokens = take_document(task->model, task->doc);
+    double *loss = document_loss(task->model, task->n_tokens);
+    tape_compute(&task->model->tape);
+    task->loss = *loss;
 }
 
 enum { MOST = 64 };  // documents at the same time
@@ -66,28 +60,27 @@ enum { MOST = 64 };  // documents at the same time
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
-    static Model copies[MOST];
-    Model *models[MOST] = {model};
-    double losses[MOST] = {0}, sum = 0;
-    size_t n[MOST] = {0}, most = n_threads > 1 ? 4 * n_threads : 1;
-    Group group = {models, 1, docs, losses, n};
-    while (group.n_models < most && group.n_models < n_docs && group.n_models < MOST) {
-        Model *copy = models[group.n_models] = &copies[group.n_models];
-        if (!share_model(copy, model)) break;
-        group.n_models++;
+    static Task tasks[MOST];
+    size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
+    double sum = 0;
+    tasks[0].model = model;
+    for (; n < most && n < n_docs && n < MOST; n++) {
+        tasks[n].model = &tasks[n].copy;
+        if (!share_model(&tasks[n].copy, model)) break;
     }
     *n_tokens = 0;
     for (size_t i = 0; i < n_docs && !interrupted; i++) {
-        size_t k = i % group.n_models, left = n_docs - i;
-        if (k == 0) {
-            group.docs = docs + i;
-            share(run_document, &group, left < group.n_models ? left : group.n_models, NULL);
+        const Task *task = &tasks[i % n];
+        if (task == tasks) {
+            size_t k = 0;
+            for (; k < n && i + k < n_docs; k++) tasks[k].doc = &docs[i + k];
+            share(run_document, tasks, k, NULL);
         }
-        sum += losses[k] * (double)n[k];
-        *n_tokens += n[k];
-        if (stats) add_attention(models[k], stats);
+        sum += task->loss * (double)task->n_tokens;
+        *n_tokens += task->n_tokens;
+        if (stats) add_attention(task->model, stats);
     }
-    while (group.n_models > 1) unshare_model(models[--group.n_models]);
+    while (n > 1) unshare_model(&tasks[--n].copy);
     return sum / (double)*n_tokens;
 }
 

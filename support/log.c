@@ -4,13 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LOG_HEADING "step,loss,lr\n"
 

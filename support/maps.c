@@ -5,10 +5,7 @@
 #include "job.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
-#include <unistd.h>
 #include <wchar.h>
 
 typedef struct {

@@ -7,10 +7,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 bool fits_memory(double bytes)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -4,12 +4,10 @@
 #include "output.h"
 #include "text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const Range ranges[] = {
     [COUNT] = {0, 0x1p53},

@@ -5,12 +5,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 // With more than this, a browser would no longer answer.
 enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 32768 };
 

@@ -4,11 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { LAST_STEPS = 100 };  // their mean loss is shown at the end
 

@@ -6,10 +6,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX_TRIES = 1000 };  // known samples in a row, before --new gives up
 
 // The tokens of a text that the command line calls `what`. With the start they must fit the block.

@@ -8,12 +8,6 @@
 #include "debugger/views.h"  // watch()
 #endif
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
-
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25  // a row of the log waits no longer
 
