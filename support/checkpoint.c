@@ -214,7 +214,7 @@ bool resume_run(Job *job)
     Checkpoint *checkpoint = &job->checkpoint;
     Run *run = &job->run;
     const Tokenizer *ours = &run->tokenizer, *theirs = &checkpoint->tokenizer;
-    bool same = checkpoint->options.fingerprint == job->fingerprint && ours->BOS == theirs->BOS &&
+    bool same = checkpoint->options.fingerprint == job->o.fingerprint && ours->BOS == theirs->BOS &&
                 memcmp(ours->uchars, theirs->uchars, ours->BOS * sizeof *ours->uchars) == 0;
     const char *data = find_metadata(&checkpoint->header, "train.data");
     if (!same) {

@@ -64,7 +64,7 @@ bool read_documents(Run *run)
 {
     Job *job = run->job;
     if (!read_texts(job) || !new_tokenizer(&run->tokenizer)) return false;
-    if (job->o.save || job->o.resume) job->fingerprint = fingerprint(&run->docs);
+    if (job->o.save || job->o.resume) job->o.fingerprint = fingerprint(&run->docs);
     return true;
 }
 
@@ -177,8 +177,8 @@ static bool run_page(Job *job)
                      path);
     }
     if (!load_model(job, path) || !read_page(job) || !read_texts(job)) return false;
-    job->fingerprint = fingerprint(&job->run.docs);
-    say_page(job, job->o.data || job->fingerprint == job->checkpoint.options.fingerprint);
+    job->o.fingerprint = fingerprint(&job->run.docs);
+    say_page(job, job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
     return true;
 }
 

@@ -87,7 +87,6 @@ typedef struct Job {
     Random rng;
     void (*no_memory)(void);  // ends the command when memory runs out in the middle
     struct stat data_file;    // where the documents came from
-    uint64_t fingerprint;     // of the documents
     Checkpoint checkpoint;
     Progress progress;
     Samples samples;

@@ -121,7 +121,7 @@ static void say_documents(Job *job)
         if (i) say("\\n");
         for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
     }
-    bool own = job->fingerprint == trained->fingerprint;
+    bool own = job->o.fingerprint == trained->fingerprint;
     say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
 }
 

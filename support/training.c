@@ -96,7 +96,6 @@ bool begin_training(Run *run)
     uint64_t holdout = run->config->holdout;
     size_t n = run->docs.n;
     if (job->o.resume && !resume_run(job)) return false;
-    job->o.fingerprint = job->fingerprint;
     if (holdout >= n) {
         return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
                      holdout, n);
