@@ -27,8 +27,8 @@ static bool is_similar(const char *name, const char *word, size_t n)
     return longer - same - last <= 2 && 2 * (same + last) >= longer;
 }
 
-// Fails: one argument too many after this command or, if it is NULL, no such command. A file may be
-// meant as a model or as data.
+// Records the error: an argument too many or, if command is NULL, no such command. If it looks like
+// a file, the hint says how to use it.
 static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
@@ -74,8 +74,8 @@ static const Option *find_option(const Command *command, const char *argument)
     return NULL;
 }
 
-// Reads the arguments after the command over the defaults of the recipe. With `only`, it sets that
-// option alone.
+// Reads the arguments after the command, over the recipe's defaults. With `only`, sets just that
+// option.
 static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
     const Command *command = o->command;

@@ -27,7 +27,7 @@ static void free_job(Job *job)
     set_threads(1, 1);
 }
 
-// Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
+// Memory runs out in the middle of a step. With --save, the steps before it are saved.
 static void out_of_memory(void)
 {
     Job *job = &the_job;
@@ -59,7 +59,7 @@ static bool read_texts(Job *job)
     return ok;
 }
 
-// What the story reads. The tokenizer gets its memory, too, so that nothing fails in between.
+// Takes the tokenizer's memory, too: nothing else in the story can fail before new_model().
 bool read_documents(Run *run)
 {
     Job *job = run->job;
@@ -68,8 +68,8 @@ bool read_documents(Run *run)
     return true;
 }
 
-// Without --data, the documents are the shipped names: they must be what the model was trained on,
-// as far as its file says. The documents are not encoded yet.
+// Without --data, the model must be trained on the shipped names, as far as its file says. The
+// documents are not encoded yet.
 static bool check_documents(Job *job)
 {
     const Header *header = &job->checkpoint.header;
@@ -81,7 +81,7 @@ static bool check_documents(Job *job)
                  data);
 }
 
-// A model and the documents to judge it by: the first *n of them, `most` unless --docs says.
+// A model and the documents to judge it by: the first *n, at most `most` or --docs N.
 static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
     Run *run = &job->run;
@@ -119,8 +119,8 @@ static bool run_train(Job *job)
     return true;
 }
 
-// Samples alone. The random numbers go on from where training left them, unless another seed is
-// asked for: the names are those that training printed.
+// Unless another seed is given, the random numbers go on from training: the names are those that
+// training printed.
 static bool run_sample(Job *job)
 {
     const Options *o = &job->o;
@@ -166,8 +166,7 @@ static bool run_heads(Job *job)
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
 
-// The model as a page for a browser. Documents go in if they are asked for, or if the shipped
-// names are what it was trained on.
+// The page gets documents if --data is given, or if the model was trained on the shipped names.
 static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];

@@ -42,9 +42,9 @@ typedef struct {
 // Can a file be written under this name? Asked before any work is done; changes nothing.
 bool find_target(Target *target, const char *name);
 
-// A save: begin, put into `out` what belongs in the file, end. If end_save() returns false, there
-// was no room for it: the next place is tried, until begin_save() has none. A whole file that
-// cannot take its final name stays where it is. Where target->error is set, that is the failure.
+// A save: begin_save(), put() the contents, end_save(). If end_save() returns false, there was no
+// room: try the next place, until begin_save() has none. A whole file that cannot take its final
+// name stays where it is. If target->error is set, the save has failed.
 bool begin_save(Target *target, Output *out, int place);  // 0: beside the final name
 bool end_save(Target *target, Output *out, int place);
 

@@ -1,6 +1,5 @@
-/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there
- * is one head at one position, and its first operand is the weights, one for each position that
- * was looked at.
+/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there is
+ * one head at one position. Its first operand holds the weights, one per position looked at.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
@@ -14,7 +13,7 @@ static const Entry *next_attention(const Tape *tape, size_t *at)
     return *at < tape->n_entries ? &tape->entries[(*at)++] : NULL;
 }
 
-// Adds up what each head looked at in the document that was just run.
+// Adds what each head looked at in the latest document.
 static void add_attention(const Model *model, HeadStats *stats)
 {
     size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, k = 0;
@@ -54,9 +53,8 @@ static void run_document(void *context, size_t i, double *unused)
 
 enum { MOST = 64 };  // documents at the same time
 
-// The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
-// unless that is NULL. An interrupt ends it. Sums go from document to document, however many run at
-// the same time.
+// The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
+// order of the documents, so the number of threads does not matter. stats may be NULL.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
@@ -84,8 +82,8 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
     return sum / (double)*n_tokens;
 }
 
-// The loss with one head silenced: its columns of attn_wo, which are all that its output meets,
-// are zero. The matrix is kept in Adam's memory, which only training needs.
+// The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
+// training needs, holds the matrix meanwhile.
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h)
 {
     Matrix *wo = model->layers[h / model->n_head].attn_wo;

@@ -1,5 +1,5 @@
-/* job.h: a command at work, what the files of this row ask of each other, and the headers that most
- * of them need. A Run is what the algorithm sees of a command; the Job around it is everything else.
+/* job.h: a command at work, what the files of this row ask of each other, and what most of them
+ * include. A Run is what the algorithm sees of a command; the Job around it is everything else.
  *
  * A function that returns false has recorded the error.
  */

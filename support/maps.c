@@ -1,5 +1,5 @@
-/* maps.c: what heads.c found out, drawn for people: maps of a word, a table of heads, and what
- * stands out in it. Everything fits the width of the screen, in colors, blocks or digits.
+/* maps.c: the results of heads.c, drawn for people: maps of a word, a table of heads, and what
+ * stands out in it. Everything fits the screen, in colors, blocks or digits.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
@@ -33,13 +33,13 @@ PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...
     say_wrapped(text, 0, 2, width);
 }
 
-// What is shown for a position, and how many columns it takes.
+// The label of a position, and its width in columns.
 typedef struct {
     char text[8];
     int columns;
 } Label;
 
-// ^ is the start. What cannot be seen is made visible.
+// ^ is the start. Invisible characters get a visible sign.
 static Label label_of(const Run *run, Screen screen, size_t i)
 {
     uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';

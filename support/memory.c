@@ -61,8 +61,8 @@ static double bytes_needed(Model sizes, double batch, double positions)
     return values * 2 * sizeof(double) + entries * sizeof(Entry);
 }
 
-// Does the model fit in memory? If not, the message names the options that take most of it: what
-// a size takes is what would be left over without it.
+// Does the model fit in memory? If not, the message names the part that takes most of it. A part
+// takes what the model would not need without it.
 static bool model_fits(const Model *model, double batch, double positions)
 {
     double all = bytes_needed(*model, batch, positions);

@@ -1,5 +1,5 @@
-/* progress.c: what people see of a long run on a terminal. A progress bar with the smoothed loss
- * while it trains, a curve of the loss at the end. All of it goes to standard error.
+/* progress.c: what a terminal shows of a run, on standard error: a progress bar with the smoothed
+ * loss, and a curve of the loss at the end.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"

@@ -1,7 +1,5 @@
-/* samples.c: choosing the next token of a sample, and printing what came out.
- *
- * A prompt is followed first; after it, temperature 0 takes the likeliest token, and otherwise one
- * is drawn. With --new, a sample that is known or empty is neither printed nor counted.
+/* samples.c: chooses the tokens of a sample, and prints it. With --new, a sample that is known or
+ * empty is neither printed nor counted.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
@@ -56,7 +54,7 @@ bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
     return true;
 }
 
-// Where the probabilities are not finite, the sample ends, and after_sample() reports it.
+// If the probabilities are not finite, the sample ends, and after_sample() reports it.
 size_t choose_token(Run *run, const double *probs, size_t pos_id)
 {
     Samples *samples = &run->job->samples;

@@ -1,6 +1,6 @@
-/* training.c: what happens around the steps of a run. What can be found wrong is found before the
- * first step. An interrupt, a full disk, a loss that is not finite or memory that runs out ends
- * the run, and with --save no finished step is lost.
+/* training.c: what happens around the steps of a run. Options and files are checked before the
+ * first step. An interrupt, a full disk, a loss that is not finite or a lack of memory ends the run;
+ * with --save, no finished step is lost.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
@@ -40,7 +40,7 @@ void note_documents(const Run *run, size_t n)
     }
 }
 
-// Is it the file that standard output, or that standard error goes to?
+// Does this standard stream go to this file?
 static bool is_stream(const char *name, int stream)
 {
     struct stat info;
@@ -75,7 +75,7 @@ static bool begin_progress(Job *job)
     return true;
 }
 
-// Notes come once nothing is wrong any more.
+// Called once all checks have passed.
 static void note_run(const Run *run)
 {
     const Options *o = &run->job->o;
@@ -110,7 +110,8 @@ bool begin_training(Run *run)
            know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
 
-// With --save, saves the run, unless this step is saved. The log does not lag behind the model.
+// With --save, saves the run, unless this step is saved already. The log is flushed first: it never
+// lags behind the model.
 static bool save_run(Job *job)
 {
     Progress *progress = &job->progress;
@@ -179,8 +180,7 @@ bool fail_stopped(Job *job, const char *reason)
                    job->run.model.steps_done, o->config.steps, where_saved(job));
 }
 
-// A loss that is not finite is found before it reaches the parameters: those of the step before
-// are still good.
+// The parameters of the step before are still good.
 bool before_update(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
@@ -232,7 +232,7 @@ bool after_step(Run *run, uint64_t step, double loss)
     return !(ends || interrupted) || fail_stopped(job, NULL);
 }
 
-// After the last step; or, with ok false, after a failure or an interrupt.
+// ok: the last step is done; otherwise the run has failed or was interrupted.
 static bool end_progress(Job *job, bool ok)
 {
     Progress *progress = &job->progress;
