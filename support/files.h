@@ -31,12 +31,12 @@ void hold_signals(bool held);          // they wait from here on; or they no lon
 
 // Where a model goes.
 typedef struct {
-    const char *name;                       // as the user gave it
-    char path[PATH_MAX], folder[PATH_MAX];  // with symbolic links followed
-    char part[PATH_MAX + 300];              // the name while the file is not whole
-    int reserve;                            // a descriptor kept for the first save; or -1
-    bool keep;                              // the first save keeps the file there as path~
-    int error;                              // why the latest save is not under its name; or 0
+    const char *name;           // as the user gave it
+    char path[PATH_MAX];        // with symbolic links followed
+    char part[PATH_MAX + 300];  // the name while the file is not whole
+    int reserve;                // a descriptor kept for the first save; or -1
+    bool keep;                  // the first save keeps the file there as path~
+    int error;                  // why the latest save is not under its name; or 0
 } Target;
 
 // Can a file be written under this name? Asked before any work is done; changes nothing.

@@ -83,7 +83,8 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
 {
     Samples *samples = &run->job->samples;
     const Document name = {.tokens = run->model.tokens, .length = length};
-    bool only_new = run->job->o.new, known = only_new &&length == 0;
+    bool only_new = run->job->o.new;
+    bool known = only_new && length == 0;
     samples->n_drawn++;
     if (samples->failed) {
         return fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",

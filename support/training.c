@@ -1,6 +1,6 @@
 /* training.c: what happens around the steps of a run. Options and files are checked before the
- * first step. An interrupt, a full disk, a loss that is not finite or a lack of memory ends the run;
- * with --save, no finished step is lost.
+ * first step. An interrupt, a full disk, a loss that is not finite or a lack of memory ends the
+ * run; with --save, no finished step is lost.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
