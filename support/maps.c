@@ -25,10 +25,10 @@ static Screen screen_of_output(void)
 // A sentence, broken where the screen ends.
 PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...)
 {
-    char text[512];
+    char text[512] = "";
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    if (vsnprintf(text, sizeof text, format, args) < 0) standard_output.error = EOVERFLOW;
     va_end(args);
     say_wrapped(text, 0, 2, width);
 }
