@@ -158,24 +158,25 @@ static const char *where_saved(const Job *job)
     return text;
 }
 
-// The run ends early, for this reason, or (NULL) by a signal or because an output takes no more.
+// The run ends early: for this reason or, if it is NULL, by a signal or because an output failed.
 bool fail_stopped(Job *job, const char *reason)
 {
     const Options *o = &job->o;
-    const Output *log = job->progress.log, *failed = NULL;
     char why[PATH_MAX + 256] = "";
     bool new_steps = has_new_steps(job);
+    int status = reason ? FAILED : INTERRUPTED;
     if (reason && !new_steps) return fail("%s", reason);
     if (new_steps && !save_run(job)) return false;
-    if (!reason && !interrupted) failed = log && log->error ? log : &standard_output;
-    if (!reason && !interrupted && standard_output.error && !o->save) return output_ok();
-    bool closed = failed == &standard_output && standard_output.error == EPIPE && dies_of_sigpipe;
-    if (failed) {
+    if (reason) {
+        snprintf(why, sizeof why, "%s; ", reason);
+    } else if (!interrupted) {
+        if (standard_output.error && !o->save) return output_ok();
+        const Output *log = job->progress.log, *failed = log && log->error ? log : &standard_output;
         const char *name = failed == log ? o->log : "standard output";
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
+        bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
+        status = closed ? PIPE_CLOSED : FAILED;
     }
-    if (reason) snprintf(why, sizeof why, "%s; ", reason);
-    int status = reason ? FAILED : interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED;
     return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", why,
                    job->run.model.steps_done, o->config.steps, where_saved(job));
 }
