@@ -1,23 +1,18 @@
 /* checkpoint.c: model files, to and from a Run.
  *
  * A file may come from anyone. Its header is checked first, and memory is taken only for a model
- * whose numbers the file could hold. Whatever a resume needs is in the file under names that begin
- * with "train."; a file without it is still a model. Saves are atomic, by files.c.
+ * whose numbers the file could hold. Names that begin with "train." are for a resume; a file
+ * without them is still a model.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { N_RANDOM = N_WORDS + 3 };  // numbers in train.random: words, words used, the gauss cache
 static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means
 
-// The characters of the vocabulary, each once. No document holds a line's end, so none is one.
+// The characters of the vocabulary, each once. Documents hold no line ends, so it has none.
 static bool read_vocab(Checkpoint *checkpoint, const char *vocab)
 {
     Tokenizer *tokenizer = &checkpoint->tokenizer;
@@ -41,7 +36,7 @@ static void note_missing(Checkpoint *checkpoint, const char *what)
     snprintf(checkpoint->missing, sizeof checkpoint->missing, "%s", what);
 }
 
-// The configuration of the model, and what is stored of its run.
+// Reads the configuration of the model and the stored options of its run.
 static bool read_metadata(Checkpoint *checkpoint)
 {
     const Header *header = &checkpoint->header;
@@ -106,7 +101,7 @@ void close_checkpoint(Checkpoint *checkpoint)
     checkpoint->header = (Header){0};
 }
 
-// Says where a tensor's numbers go. It must be there, in its shape, unless only a resume needs it.
+// Sets where a tensor's numbers go. Only those that a resume needs may be missing.
 static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matrix *w, double *to)
 {
     const char *path = checkpoint->header.path;
@@ -219,7 +214,7 @@ bool resume_run(Job *job)
     Checkpoint *checkpoint = &job->checkpoint;
     Run *run = &job->run;
     const Tokenizer *ours = &run->tokenizer, *theirs = &checkpoint->tokenizer;
-    bool same = checkpoint->options.fingerprint == job->fingerprint && ours->BOS == theirs->BOS &&
+    bool same = checkpoint->options.fingerprint == job->o.fingerprint && ours->BOS == theirs->BOS &&
                 memcmp(ours->uchars, theirs->uchars, ours->BOS * sizeof *ours->uchars) == 0;
     const char *data = find_metadata(&checkpoint->header, "train.data");
     if (!same) {
@@ -232,14 +227,14 @@ bool resume_run(Job *job)
     return true;
 }
 
-// The documents' file, in train.data: its name without a folder. Other documents have a slash.
+// The value of train.data: a file name without its folder, or, with a slash, another source.
 static const char *data_source(const Options *o)
 {
     if (!o->data) return "data/names.txt";
     return strcmp(o->data, "-") == 0 ? "/dev/stdin" : base_name(o->data);
 }
 
-// The header, which the caller frees: the configuration, the run, a line for every tensor.
+// The header: the configuration, the run, all tensors. The caller frees it.
 static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header,
                        size_t *length)
 {
@@ -248,9 +243,11 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     if (!out) return no_memory();
     o.step = step;
     fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        char pair[STORED_ROOM];
-        fputs(stored_text(&options[i], &o, pair), out);
+    for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        char key[64], value[64];
+        metadata_key(option, key, sizeof key);
+        option_text(option, &o, value, sizeof value);
+        if (option->stored) fprintf(out, ",\"%s\":\"%s\"", key, value);
     }
     fprintf(out, ",\"train.data\":\"");
     write_text(out, data_source(&o));
@@ -272,7 +269,7 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
 }
 
-// Nothing is lost where this name is replaced: there is a model, an empty file or none.
+// May this file be replaced? Only if it is a model, empty, or not there.
 static bool is_replaceable(const char *path, bool *model)
 {
     static Checkpoint other;
@@ -285,8 +282,8 @@ static bool is_replaceable(const char *path, bool *model)
     return ok || fail("%s; --save replaces only models", failure.text);
 }
 
-// Can the model be saved, as far as that can be known before the first step? The model of another
-// run is kept, in place of one that was kept before.
+// Checks before the first step that the model can be saved. The model of another run is kept as
+// path~, which may replace an earlier one.
 bool can_save(Target *target, const Options *o, const Run *run)
 {
     size_t length;

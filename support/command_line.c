@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 const Command commands[] = {
@@ -28,32 +27,17 @@ static bool is_similar(const char *name, const char *word, size_t n)
     return longer - same - last <= 2 && 2 * (same + last) >= longer;
 }
 
-// Is it the name of a model file? If so, `takers` gets the commands that take one:
-// "sample|eval|heads|page".
-static bool is_model_name(const char *argument, char *takers, size_t room)
-{
-    const char *ending = strrchr(argument, '.');
-    if (!ending || strcmp(ending, ".safetensors") != 0) return false;
-    takers[0] = '\0';
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        size_t used = strlen(takers);
-        if (!commands[i].min) continue;
-        snprintf(takers + used, room - used, "%s%s", used ? "|" : "", commands[i].name);
-    }
-    return true;
-}
-
-// Fails: one argument too many after this command or, if it is NULL, no such command. A file may be
-// meant as a model or as data.
+// Records the error: an argument too many or, if command is NULL, no such command. If it looks like
+// a file, the hint says how to use it.
 static bool unexpected(const char *argument, const Command *command)
 {
     const char *problem = command ? "one argument too many" : "no such command";
+    const char *ending = strrchr(argument, '.');
     bool train = !command || command->bit == TRAIN;
     bool file = strpbrk(argument, "./") || access(argument, F_OK) == 0;
-    char takers[128];
-    if (train && is_model_name(argument, takers, sizeof takers)) {
-        return usage("%s: %s; for a saved model: microgpt %s %s", argument, problem, takers,
-                     argument);
+    if (train && ending && strcmp(ending, ".safetensors") == 0) {
+        return usage("%s: %s; for a saved model: microgpt sample|eval|heads|page %s", argument,
+                     problem, argument);
     }
     if (train && file) {
         return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
@@ -90,8 +74,8 @@ static const Option *find_option(const Command *command, const char *argument)
     return NULL;
 }
 
-// Reads the arguments after the command over the defaults of the recipe. With `only`, it sets that
-// option alone.
+// Reads the arguments after the command, over the recipe's defaults. With `only`, sets just that
+// option.
 static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
     const Command *command = o->command;
@@ -162,25 +146,6 @@ static void default_text(const Option *option, char *text, size_t room)
 
 enum { HELP_WIDTH = 79, HELP_LEFT = 31 };  // columns: of a line, and where the right side starts
 
-// Prints a line of help, with the text on the right broken between words.
-static void print_row(const char *left, const char *right)
-{
-    size_t room = HELP_WIDTH - HELP_LEFT;
-    say("%-*s", HELP_LEFT, left);
-    if (strlen(left) >= HELP_LEFT) say("\n%*s", HELP_LEFT, "");
-    for (;;) {
-        size_t n = strlen(right);
-        if (n > room) {
-            for (n = room; n > 1 && right[n] != ' ';) n--;
-        }
-        say("%.*s\n", (int)n, right);
-        right += n;
-        if (!*right) return;
-        right += *right == ' ';
-        say("%*s", HELP_LEFT, "");
-    }
-}
-
 void print_help(const Command *command)
 {
     say("Usage:\n");
@@ -199,6 +164,8 @@ void print_help(const Command *command)
         snprintf(left, sizeof left, "  %s--%s %s", letter, option->name, argument);
         default_text(option, value, sizeof value);
         snprintf(right, sizeof right, "%s%s", option->help, value);
-        print_row(left, right);
+        say("%-*s", HELP_LEFT, left);
+        if (strlen(left) >= HELP_LEFT) say("\n%*s", HELP_LEFT, "");
+        say_wrapped(right, HELP_LEFT, HELP_LEFT, HELP_WIDTH);
     }
 }

@@ -5,13 +5,7 @@
 #include "processors.h"
 #include "threads.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static Job the_job;  // too large for small stacks
 
@@ -33,7 +27,7 @@ static void free_job(Job *job)
     set_threads(1, 1);
 }
 
-// Memory runs out in the middle: the step is not taken, and with --save those before it are saved.
+// Memory runs out in the middle of a step. With --save, the steps before it are saved.
 static void out_of_memory(void)
 {
     Job *job = &the_job;
@@ -65,17 +59,17 @@ static bool read_texts(Job *job)
     return ok;
 }
 
-// What the story reads. The tokenizer gets its memory, too, so that nothing fails in between.
+// Takes the tokenizer's memory, too: nothing else in the story can fail before new_model().
 bool read_documents(Run *run)
 {
     Job *job = run->job;
     if (!read_texts(job) || !new_tokenizer(&run->tokenizer)) return false;
-    if (job->o.save || job->o.resume) job->fingerprint = fingerprint(&run->docs);
+    if (job->o.save || job->o.resume) job->o.fingerprint = fingerprint(&run->docs);
     return true;
 }
 
-// Without --data, the documents are the shipped names: they must be what the model was trained on,
-// as far as its file says. The documents are not encoded yet.
+// Without --data, the model must be trained on the shipped names, as far as its file says. The
+// documents are not encoded yet.
 static bool check_documents(Job *job)
 {
     const Header *header = &job->checkpoint.header;
@@ -87,7 +81,7 @@ static bool check_documents(Job *job)
                  data);
 }
 
-// A model and the documents to judge it by: the first *n of them, `most` unless --docs says.
+// A model and the documents to judge it by: the first *n, at most `most` or --docs N.
 static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
     Run *run = &job->run;
@@ -125,8 +119,8 @@ static bool run_train(Job *job)
     return true;
 }
 
-// Samples alone. The random numbers go on from where training left them, unless another seed is
-// asked for: the names are those that training printed.
+// Unless another seed is given, the random numbers go on from training: the names are those that
+// training printed.
 static bool run_sample(Job *job)
 {
     const Options *o = &job->o;
@@ -172,8 +166,7 @@ static bool run_heads(Job *job)
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
 
-// The model as a page for a browser. Documents go in if they are asked for, or if the shipped
-// names are what it was trained on.
+// The page gets documents if --data is given, or if the model was trained on the shipped names.
 static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];
@@ -183,8 +176,8 @@ static bool run_page(Job *job)
                      path);
     }
     if (!load_model(job, path) || !read_page(job) || !read_texts(job)) return false;
-    job->fingerprint = fingerprint(&job->run.docs);
-    say_page(job, job->o.data || job->fingerprint == job->checkpoint.options.fingerprint);
+    job->o.fingerprint = fingerprint(&job->run.docs);
+    say_page(job, job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
     return true;
 }
 
@@ -199,19 +192,6 @@ bool read_command_line(int argc, char **argv)
     return parse_command_line(&job->o, argc, argv);
 }
 
-static void begin_threads(const Job *job)
-{
-    size_t n = processors();
-    set_threads(job->o.threads ? (size_t)job->o.threads : n, n);
-}
-
-static void note_threads(const Job *job)
-{
-    if (job->o.quiet || !missing_threads) return;
-    note("%zu of %zu threads could not be started; the result is the same", missing_threads,
-         missing_threads + n_threads);
-}
-
 bool run_command(void)
 {
     static bool (*const runs[])(Job * job) = {
@@ -219,17 +199,20 @@ bool run_command(void)
         [HEADS] = run_heads, [PAGE] = run_page,
     };
     Job *job = &the_job;
-    const Command *command = job->o.command;
-    bool ok = true;
-    if (job->o.help) {
-        print_help(command);
-    } else if (job->o.version) {
-        say("microgpt %s\n", VERSION);
-    } else {
-        if (command->bit == TRAIN) handle_signals();
-        if (command->bit & (TRAIN | EVAL | HEADS)) begin_threads(job);
-        ok = runs[command->bit](job);
-        note_threads(job);
+    const Options *o = &job->o;
+    unsigned bit = o->command->bit;
+    if (o->help) print_help(o->command);
+    if (o->version && !o->help) say("microgpt %s\n", VERSION);
+    if (o->version || o->help) return true;
+    if (bit == TRAIN) handle_signals();
+    if (bit & (TRAIN | EVAL | HEADS)) {
+        size_t n = processors();
+        set_threads(o->threads ? (size_t)o->threads : n, n);
+    }
+    bool ok = runs[bit](job);
+    if (missing_threads && !o->quiet) {
+        note("%zu of %zu threads could not be started; the result is the same", missing_threads,
+             missing_threads + n_threads);
     }
     free_job(job);
     return ok;

@@ -3,12 +3,10 @@
 #include "files.h"
 #include "text.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,7 +123,6 @@ static int open_part(Target *target, const char *folder)
     size_t length = strlen(base), used = length < 200 ? length : 200;
     while (used < length && ((unsigned char)base[used] & 0xc0) == 0x80) used--;
     int fd = -1, beside = (int)(base - target->path);
-    snprintf(target->folder, sizeof target->folder, "%.*s.", beside, target->path);
     hold_signals(true);
     for (int i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
         struct timespec now;
@@ -221,7 +218,10 @@ bool end_save(Target *target, Output *out, int place)
     if (!whole && out->file >= 0) unlink(target->part);
     unfinished = 0;
     // Best effort: the new name must survive a power failure, too.
-    int folder = open_file(target->folder, O_RDONLY | O_DIRECTORY);
+    char name[sizeof target->part];
+    snprintf(name, sizeof name, "%.*s.", (int)(base_name(target->part) - target->part),
+             target->part);
+    int folder = open_file(name, O_RDONLY | O_DIRECTORY);
     if (folder >= 0) {
         fsync(folder);
         close(folder);

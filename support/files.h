@@ -31,20 +31,20 @@ void hold_signals(bool held);          // they wait from here on; or they no lon
 
 // Where a model goes.
 typedef struct {
-    const char *name;                       // as the user gave it
-    char path[PATH_MAX], folder[PATH_MAX];  // with symbolic links followed
-    char part[PATH_MAX + 300];              // the name while the file is not whole
-    int reserve;                            // a descriptor kept for the first save; or -1
-    bool keep;                              // the first save keeps the file there as path~
-    int error;                              // why the latest save is not under its name; or 0
+    const char *name;           // as the user gave it
+    char path[PATH_MAX];        // with symbolic links followed
+    char part[PATH_MAX + 300];  // the name while the file is not whole
+    int reserve;                // a descriptor kept for the first save; or -1
+    bool keep;                  // the first save keeps the file there as path~
+    int error;                  // why the latest save is not under its name; or 0
 } Target;
 
 // Can a file be written under this name? Asked before any work is done; changes nothing.
 bool find_target(Target *target, const char *name);
 
-// A save: begin, put into `out` what belongs in the file, end. If end_save() returns false, there
-// was no room for it: the next place is tried, until begin_save() has none. A whole file that
-// cannot take its final name stays where it is. Where target->error is set, that is the failure.
+// A save: begin_save(), put() the contents, end_save(). If end_save() returns false, there was no
+// room: try the next place, until begin_save() has none. A whole file that cannot take its final
+// name stays where it is. If target->error is set, the save has failed.
 bool begin_save(Target *target, Output *out, int place);  // 0: beside the final name
 bool end_save(Target *target, Output *out, int place);
 

@@ -1,14 +1,9 @@
-/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there
- * is one head at one position, and its first operand is the weights, one for each position that
- * was looked at.
+/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there is
+ * one head at one position. Its first operand holds the weights, one per position looked at.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 #include "threads.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 // The next weighted sum from entry *at on, or NULL. Its layer, head and position follow from how
 // many came before it.
@@ -18,7 +13,7 @@ static const Entry *next_attention(const Tape *tape, size_t *at)
     return *at < tape->n_entries ? &tape->entries[(*at)++] : NULL;
 }
 
-// Adds up what each head looked at in the document that was just run.
+// Adds what each head looked at in the latest document.
 static void add_attention(const Model *model, HeadStats *stats)
 {
     size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, k = 0;
@@ -37,62 +32,58 @@ static void add_attention(const Model *model, HeadStats *stats)
     }
 }
 
-// Documents that threads run at the same time, each on a tape of its own.
+// A document that a thread runs, on a tape of its own.
 typedef struct {
-    Model **models;  // [n_models]
-    size_t n_models;
-    const Document *docs;
-    double *losses;    // [n_models]
-    size_t *n_tokens;  // [n_models]
-} Group;
+    Model *model, copy;  // the first runs on the model itself, the others on their copies
+    const Document *doc;
+    size_t n_tokens;
+    double loss;
+} Task;
 
 static void run_document(void *context, size_t i, double *unused)
 {
-    const Group *group = context;
-    Model *model = group->models[i];
+    Task *task = (Task *)context + i;
     (void)unused;
-    tape_drop(&model->tape);
-    group->n_tokens[i] = take_document(model, &group->docs[i]);
-    double *loss = document_loss(model, group->n_tokens[i]);
-    tape_compute(&model->tape);
-    group->losses[i] = *loss;
+    tape_drop(&task->model->tape);
+    task->n_tokens = take_document(task->model, task->doc);
+    double *loss = document_loss(task->model, task->n_tokens);
+    tape_compute(&task->model->tape);
+    task->loss = *loss;
 }
 
 enum { MOST = 64 };  // documents at the same time
 
-// The mean loss over the documents' *n_tokens tokens. Adds what each head looked at to stats,
-// unless that is NULL. An interrupt ends it. Sums go from document to document, however many run at
-// the same time.
+// The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
+// order of the documents, so the number of threads does not matter. stats may be NULL.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
-    static Model copies[MOST];
-    Model *models[MOST] = {model};
-    double losses[MOST] = {0}, sum = 0;
-    size_t n[MOST] = {0}, most = n_threads > 1 ? 4 * n_threads : 1;
-    Group group = {models, 1, docs, losses, n};
-    while (group.n_models < most && group.n_models < n_docs && group.n_models < MOST) {
-        Model *copy = models[group.n_models] = &copies[group.n_models];
-        if (!share_model(copy, model)) break;
-        group.n_models++;
+    static Task tasks[MOST];
+    size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
+    double sum = 0;
+    tasks[0].model = model;
+    for (; n < most && n < n_docs && n < MOST; n++) {
+        tasks[n].model = &tasks[n].copy;
+        if (!share_model(&tasks[n].copy, model)) break;
     }
     *n_tokens = 0;
     for (size_t i = 0; i < n_docs && !interrupted; i++) {
-        size_t k = i % group.n_models, left = n_docs - i;
-        if (k == 0) {
-            group.docs = docs + i;
-            share(run_document, &group, left < group.n_models ? left : group.n_models, NULL);
+        const Task *task = &tasks[i % n];
+        if (task == tasks) {
+            size_t k = 0;
+            for (; k < n && i + k < n_docs; k++) tasks[k].doc = &docs[i + k];
+            share(run_document, tasks, k, NULL);
         }
-        sum += losses[k] * (double)n[k];
-        *n_tokens += n[k];
-        if (stats) add_attention(models[k], stats);
+        sum += task->loss * (double)task->n_tokens;
+        *n_tokens += task->n_tokens;
+        if (stats) add_attention(task->model, stats);
     }
-    while (group.n_models > 1) unshare_model(models[--group.n_models]);
+    while (n > 1) unshare_model(&tasks[--n].copy);
     return sum / (double)*n_tokens;
 }
 
-// The loss with one head silenced: its columns of attn_wo, which are all that its output meets,
-// are zero. The matrix is kept in Adam's memory, which only training needs.
+// The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
+// training needs, holds the matrix meanwhile.
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h)
 {
     Matrix *wo = model->layers[h / model->n_head].attn_wo;

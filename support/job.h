@@ -1,7 +1,7 @@
-/* job.h: a command at work, and what the files of this row ask of each other. A Run is what the
- * algorithm sees of a command; the Job around it is everything else.
+/* job.h: a command at work, what the files of this row ask of each other, and what most of them
+ * include. A Run is what the algorithm sees of a command; the Job around it is everything else.
  *
- * Functions that return bool have recorded the error when they return false.
+ * A function that returns false has recorded the error.
  */
 #ifndef JOB_H
 #define JOB_H
@@ -10,7 +10,10 @@
 #include "model.h"
 #include "safetensors.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // A model file being read: the header first, the numbers when there is memory for them.
 typedef struct {
@@ -84,7 +87,6 @@ typedef struct Job {
     Random rng;
     void (*no_memory)(void);  // ends the command when memory runs out in the middle
     struct stat data_file;    // where the documents came from
-    uint64_t fingerprint;     // of the documents
     Checkpoint checkpoint;
     Progress progress;
     Samples samples;

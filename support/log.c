@@ -1,21 +1,15 @@
-/* log.c: the log of a run, a CSV file with step, loss and learning rate of every step in full
- * precision. A resumed run continues its own log; a page shows it. What is no log is left alone.
+/* log.c: the log of a run, a CSV file with the step, loss and learning rate of every step, in full
+ * precision. A resumed run continues its own log. A file that is not a log is never overwritten.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LOG_HEADING "step,loss,lr\n"
 
-// Reads the rows of an open log, up to this step. Each must be the step after the one above it.
-// The last line may be cut off. *end is where the rows read end.
+// Reads the rows of an open log, up to step `last`. The steps must follow each other; the last line
+// may be incomplete. *end becomes the offset after the rows.
 static bool read_rows(Losses *log, int file, const char *name, uint64_t last, size_t *end)
 {
     unsigned char *text = NULL, *newline;
@@ -43,8 +37,8 @@ static bool read_rows(Losses *log, int file, const char *name, uint64_t last, si
     return ok;
 }
 
-// Does the log belong to the run, up to this step? The model file knows the loss of that step; an
-// older file does not. A log without a row, or of a run without a step, has nothing to lose.
+// Does the log belong to the run, up to this step? It must hold the step's loss as the model file
+// does; older files do not. A log without rows, or a run without steps, has nothing to lose.
 static bool belongs(const Losses *log, uint64_t done, double loss)
 {
     if (!done || !log->first) return true;
@@ -53,8 +47,8 @@ static bool belongs(const Losses *log, uint64_t done, double loss)
     return !(loss > 0) || !(last < loss || last > loss);
 }
 
-// Continues after the last step that the model file knows. Later rows are cut off: the same steps
-// will be done again. The curve gets the earlier ones.
+// Continues after the last step of the model file. Later rows are cut off, as their steps are done
+// again. Earlier ones go into the curve.
 static bool continue_log(Progress *progress, const Options *o, int file)
 {
     Losses log = {0};
@@ -105,7 +99,7 @@ void log_step(Progress *progress, uint64_t done, double loss, double lr)
     put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, lr);
 }
 
-// To the disk, if it is on one.
+// Flushes to the disk, if the log is on one.
 void flush_log(Progress *progress)
 {
     Output *log = progress->log;
@@ -122,7 +116,7 @@ bool close_log(Progress *progress, const Options *o)
     return !log->error || fail("%s: %s", o->log, strerror(log->error));
 }
 
-// The sum must be finite, or no mean of them could be shown.
+// The sum must be finite: the page shows means.
 bool read_losses(Losses *losses, const char *name)
 {
     double sum = 0;

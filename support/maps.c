@@ -1,15 +1,11 @@
-/* maps.c: what heads.c found out, drawn for people: maps of a word, a table of heads, and what
- * stands out in it. Everything fits the width of the screen, in colors, blocks or digits.
+/* maps.c: the results of heads.c, drawn for people: maps of a word, a table of heads, and what
+ * stands out in it. Everything fits the screen, in colors, blocks or digits.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <errno.h>
 #include <locale.h>
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
-#include <unistd.h>
 #include <wchar.h>
 
 typedef struct {
@@ -26,33 +22,24 @@ static Screen screen_of_output(void)
     return screen;
 }
 
-// Printf that breaks its text between words where the screen ends, and indents what follows.
-PRINTF_LIKE(2, 3) static void say_wrapped(size_t width, const char *format, ...)
+// A sentence, broken where the screen ends.
+PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...)
 {
-    char whole[512] = "", *text = whole;
-    size_t column = 0;
+    char text[512] = "";
     va_list args;
     va_start(args, format);
-    if (vsnprintf(whole, sizeof whole, format, args) < 0) standard_output.error = EOVERFLOW;
+    if (vsnprintf(text, sizeof text, format, args) < 0) standard_output.error = EOVERFLOW;
     va_end(args);
-    while (*text) {
-        size_t bytes = strcspn(text, " "), columns = 0;
-        for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-        bool first = text == whole, fits = first || column + 1 + columns <= width;
-        say("%s%.*s", first ? "" : fits ? " " : "\n  ", (int)bytes, text);
-        column = (first ? 0 : fits ? column + 1 : 2) + columns;
-        text += bytes + (text[bytes] == ' ');
-    }
-    say("\n");
+    say_wrapped(text, 0, 2, width);
 }
 
-// What is shown for a position, and how many columns it takes.
+// The label of a position, and its width in columns.
 typedef struct {
     char text[8];
     int columns;
 } Label;
 
-// ^ is the start. What cannot be seen is made visible.
+// ^ is the start. Invisible characters get a visible sign.
 static Label label_of(const Run *run, Screen screen, size_t i)
 {
     uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
@@ -163,9 +150,9 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
         [BLOCKS] = "the others as · under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
         [COLORS] = "the others in shades, brighter for more",
     };
-    say_wrapped(screen.width,
-                "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
-                others[screen.paint]);
+    say_sentence(screen.width,
+                 "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
+                 others[screen.paint]);
 }
 
 // One row per head; on a narrow screen, a few lines per head.
@@ -181,17 +168,17 @@ void say_stats(const Model *model, const HeadStats *stats, double loss)
         const HeadStats *head = &stats[h];
         double change = head->loss - loss;
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        say_wrapped(wide ? SIZE_MAX : screen.width,  // a table's row is not broken
-                    wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
-                         : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
-                           "elsewhere %.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                    h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
-                    100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
-                    marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
-                    screen.unicode ? "███████" : "#######");
+        say_sentence(wide ? SIZE_MAX : screen.width,  // a table's row is not broken
+                     wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
+                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
+                            "elsewhere %.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
+                     h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
+                     100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
+                     marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
+                     screen.unicode ? "███████" : "#######");
     }
     say("\n");
-    say_wrapped(screen.width, "The loss with all heads: %.4f", loss);
+    say_sentence(screen.width, "The loss with all heads: %.4f", loss);
 }
 
 // What stands out, in words, and only if the numbers support it.
@@ -221,8 +208,8 @@ void say_findings(const Model *model, const HeadStats *stats, double loss)
             char text[128];
             snprintf(text, sizeof text, findings[i].text, findings[i].figure);
             say("%s", any ? "" : "\nWhat stands out:\n");
-            say_wrapped(screen.width, "- Layer %zu head %zu %s", h / model->n_head,
-                        h % model->n_head, text);
+            say_sentence(screen.width, "- Layer %zu head %zu %s", h / model->n_head,
+                         h % model->n_head, text);
             any = true;
         }
     }

@@ -1,15 +1,11 @@
 /* memory.c: the memory of a model, all of it taken before the first step.
  *
  * Parameters are counted exactly, by laying them out without memory. What a step or a sample puts
- * on the tape is estimated: the tape starts with that much room and grows if the model, once
- * changed, needs more. A model that cannot fit is refused before it takes anything.
+ * on the tape is estimated; the tape grows if a changed model needs more. A model that cannot fit
+ * is refused before it takes anything.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 bool fits_memory(double bytes)
 {
@@ -65,8 +61,8 @@ static double bytes_needed(Model sizes, double batch, double positions)
     return values * 2 * sizeof(double) + entries * sizeof(Entry);
 }
 
-// Does the model fit in memory? If not, the message names the options that take most of it: what
-// a size takes is what would be left over without it.
+// Does the model fit in memory? If not, the message names the part that takes most of it. A part
+// takes what the model would not need without it.
 static bool model_fits(const Model *model, double batch, double positions)
 {
     double all = bytes_needed(*model, batch, positions);
@@ -89,6 +85,16 @@ static bool model_fits(const Model *model, double batch, double positions)
                 (double)model->num_params, all / 1e9, what[argmax(parts, 4)]);
 }
 
+// What every copy of a model has for itself: a cache, the tokens of a document, a tape.
+static bool new_workspace(Model *model, size_t room)
+{
+    model->tape = (Tape){0};
+    model->keys = calloc(model->n_layer, sizeof *model->keys);
+    model->values = calloc(model->n_layer, sizeof *model->values);
+    model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
+    return model->keys && model->values && model->tokens && tape_init(&model->tape, room);
+}
+
 bool new_model(Run *run)
 {
     Model *model = &run->model;
@@ -100,14 +106,11 @@ bool new_model(Run *run)
 
     size_t n = (size_t)model->num_params;
     size_t room = n + (size_t)tape_values(model, batch, positions);
-    model->keys = calloc(model->n_layer, sizeof *model->keys);
-    model->values = calloc(model->n_layer, sizeof *model->values);
-    model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
     model->m = calloc(n, sizeof *model->m);
     model->v = calloc(n, sizeof *model->v);
     model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
-    bool all = model->keys && model->values && model->tokens && model->m && model->v;
-    if (!all || !model->state_dict || !tape_init(tape, room)) return no_memory();
+    if (!model->m || !model->v || !model->state_dict || !new_workspace(model, room))
+        return no_memory();
     tape->no_memory = run->job->no_memory;
 #ifdef MICROGPT_DEBUG
     tape->fused = false;  // every single + and * is an entry, to be looked at
@@ -121,16 +124,11 @@ bool new_model(Run *run)
 bool share_model(Model *copy, const Model *model)
 {
     *copy = *model;
-    copy->tape = (Tape){0};
-    copy->keys = calloc(model->n_layer, sizeof *copy->keys);
-    copy->values = calloc(model->n_layer, sizeof *copy->values);
-    copy->tokens = calloc(model->block_size + 1, sizeof *copy->tokens);
-    size_t room = model->tape.chunk_size - (size_t)model->num_params;
-    bool all = copy->keys && copy->values && copy->tokens && tape_init(&copy->tape, room);
+    bool ok = new_workspace(copy, model->tape.chunk_size - (size_t)model->num_params);
     copy->tape.fused = model->tape.fused;
     copy->tape.no_memory = model->tape.no_memory;
-    if (!all) unshare_model(copy);
-    return all;
+    if (!ok) unshare_model(copy);
+    return ok;
 }
 
 void unshare_model(Model *copy)
@@ -147,10 +145,7 @@ void free_model(Model *model)
     free(model->layers);
     free(model->m);
     free(model->v);
-    free(model->keys);
-    free(model->values);
-    free(model->tokens);
-    tape_free(&model->tape);
+    unshare_model(model);
 }
 
 bool new_tokenizer(Tokenizer *tokenizer)

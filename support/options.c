@@ -4,12 +4,10 @@
 #include "output.h"
 #include "text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const Range ranges[] = {
     [COUNT] = {0, 0x1p53},
@@ -190,13 +188,4 @@ void metadata_key(const Option *option, char *key, size_t room)
 {
     snprintf(key, room, "%s%s", option->stored & OF_MODEL ? "" : "train.", option->name);
     for (; *key; key++) *key = *key == '-' ? '_' : *key;
-}
-
-const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM])
-{
-    char key[64], value[64];
-    metadata_key(option, key, sizeof key);
-    option_text(option, o, value, sizeof value);
-    snprintf(text, STORED_ROOM, ",\"%s\":\"%s\"", key, value);
-    return option->stored ? text : "";
 }

@@ -85,10 +85,6 @@ bool set_option(Options *o, const Option *option, const char *value);  // false:
 void option_text(const Option *option, const Options *o, char *text, size_t room);
 bool was_given(const Options *o, size_t offset);  // offset: FIELD(log), CONFIG(seed)
 
-// In the metadata of a model file: the key of an option, "n_embd" or "train.init_std"; and the
-// option as a member, ",\"n_embd\":\"16\"", or "" if it is not stored.
-enum { STORED_ROOM = 144 };
-void metadata_key(const Option *option, char *key, size_t room);
-const char *stored_text(const Option *option, const Options *o, char text[STORED_ROOM]);
+void metadata_key(const Option *option, char *key, size_t room);  // "n_embd", "train.init_std"
 
 #endif

@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -10,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,6 +93,19 @@ void put(Output *out, const char *format, ...)
     va_start(args, format);
     put_text(out, format, args);
     va_end(args);
+}
+
+void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
+{
+    for (const char *word = text; *word;) {
+        size_t bytes = strcspn(word, " "), columns = 0;
+        for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)word[i] & 0xc0) != 0x80;
+        bool first = word == text, breaks = !first && column + 1 + columns > width;
+        say("%s%*s%.*s", breaks ? "\n" : "", breaks ? (int)indent : !first, "", (int)bytes, word);
+        column = (breaks ? indent : column + !first) + columns;
+        word += bytes + (word[bytes] == ' ');
+    }
+    say("\n");
 }
 
 void show(const char *format, ...)

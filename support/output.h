@@ -50,6 +50,9 @@ extern Output standard_output, standard_error;
 void put_bytes(Output *out, const void *bytes, size_t n);
 PRINTF_LIKE(2, 3) void put(Output *out, const char *format, ...);
 #define say(...) put(&standard_output, __VA_ARGS__)
+// A line of text, from this column on, broken between words: no line is wider than `width`, and all
+// but the first are indented.
+void say_wrapped(const char *text, size_t column, size_t indent, size_t width);
 PRINTF_LIKE(1, 2) void show(const char *format, ...);  // printf to standard error, at once
 PRINTF_LIKE(1, 2) void note(const char *format, ...);  // "microgpt: note: ...", on one line
 bool flush(Output *out);                               // false: out->error says why

@@ -1,20 +1,14 @@
-/* page.c: a model as one HTML file. The shipped page computes everything it shows; this puts the
- * model file, its log and some of its documents in at one place, as JSON. Nothing in there can end
- * the JSON, or the script that holds it.
+/* page.c: a model as one HTML file. The shipped page computes everything it shows; the model file,
+ * its log and some documents are inserted at one place, as JSON. They are escaped: nothing in them
+ * can end the JSON, or the script around it.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 // With more than this, a browser would no longer answer.
 enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 32768 };
 
-#define PLACE "THE MODEL"  // stands where it goes
+#define PLACE "THE MODEL"  // in the shipped page: the JSON goes here
 
 // The shipped page, and where in it the model goes.
 static bool read_html(Page *page, const char *argv0)
@@ -29,7 +23,7 @@ static bool read_html(Page *page, const char *argv0)
     return ok && (place || fail("%s: no place for the model in it", name));
 }
 
-// The model is loaded, so its file has been checked: its bytes go in as they are.
+// The model is loaded, so its file is valid: its bytes go in as they are.
 bool read_page(Job *job)
 {
     const char *path = job->o.arguments[0];
@@ -107,7 +101,7 @@ static void say_losses(const Losses *log)
     say("]}");
 }
 
-// As many documents as fit, in the order in which training takes them: that of its shuffle.
+// As many documents as fit, in the shuffled order of training.
 static void say_documents(Job *job)
 {
     Documents *docs = &job->run.docs;
@@ -127,22 +121,21 @@ static void say_documents(Job *job)
         if (i) say("\\n");
         for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
     }
-    bool own = job->fingerprint == trained->fingerprint;
+    bool own = job->o.fingerprint == trained->fingerprint;
     say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
 }
 
-// A style or a script that is being written: what is open in it (quotes, and a { for each hole in a `text ${like this}`),
-// the last byte, and the space or newline after it, which may not be needed.
-typedef struct Code {
-    const char *signs;    // beside these, spaces say nothing
-    const char *goes_on;  // after these, newlines
-    char open[64];
-    unsigned char last, gap;
+// A style or a script being written, without the spaces and newlines that it does not need.
+typedef struct {
+    const char *signs;        // no space is needed beside these
+    const char *goes_on;      // no newline is needed after these
+    char open[64];            // open quotes, and a { for each hole in a `text ${like this}`
+    unsigned char last, gap;  // the last byte, and the space or newline after it
 } Code;
 
 static bool is_one_of(const char *set, unsigned char c) { return c && strchr(set, c); }
 
-// Is the gap before c needed? Lines are kept, but for those that were broken to fit a screen.
+// Is the gap before c needed? A newline is, unless it only broke a long line.
 static bool needs_gap(const Code *code, unsigned char c)
 {
     if (code->gap == '\n')
@@ -181,8 +174,7 @@ static void say_code(Code *code, const unsigned char *line, size_t n)
     }
 }
 
-// A part of the shipped page, for browsers: without indentation, blank lines, lines that are comments, and what else
-// a style or a script does not need.
+// A part of the shipped page, without indentation, blank lines and comments.
 static void say_html(const unsigned char *html, size_t n)
 {
     static const Code style = {.signs = ",;:{}>!", .goes_on = ",;:{"};

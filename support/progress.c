@@ -1,14 +1,10 @@
-/* progress.c: what people see of a long run on a terminal. A progress bar with the smoothed loss
- * while it trains, a curve of the loss at the end. All of it goes to standard error.
+/* progress.c: what a terminal shows of a run, on standard error: a progress bar with the smoothed
+ * loss, and a curve of the loss at the end.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { LAST_STEPS = 100 };  // their mean loss is shown at the end
 
@@ -83,21 +79,20 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
         used += fits[i] ? length : 0;
     }
 
-    // A cell takes up to three bytes, and up to two colors are switched on and off.
-    char text[512] = "\r", *at = text + 1;
+    Output *out = &standard_error;
     size_t room = columns - used, cells = room < 10 ? 0 : room > 42 ? 40 : room - 2;
     size_t full = (size_t)(share * (double)cells);
     const char *on = terminal.unicode ? "\u2501" : "#", *off = terminal.unicode ? "\u2500" : ".";
-    at += sprintf(at, "%s", cells && terminal.color ? "\033[36m" : "");
+    put(out, "\r%s", cells && terminal.color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
         bool dim = i == full && terminal.color;
-        at += sprintf(at, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
+        put(out, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
     }
-    at += sprintf(at, "%s", cells ? (terminal.color ? "\033[0m  " : "  ") : "");
+    put(out, "%s", cells ? (terminal.color ? "\033[0m  " : "  ") : "");
     for (size_t i = 0, n = 0; i < 4; i++) {
-        if (fits[i]) at += sprintf(at, "%s%s", n++ ? "  " : "", parts[i]);
+        if (fits[i]) put(out, "%s%s", n++ ? "  " : "", parts[i]);
     }
-    show("%s\033[J\r", text);
+    show("\033[J\r");
 }
 
 enum { ROWS = 6, WIDEST = 64 };  // of the curve, in characters
@@ -158,6 +153,7 @@ void draw_curve(const Progress *progress, double took)
         before = level;
     }
 
+    Output *out = &standard_error;
     char title[96], last_part[48] = "", axis[64];
     const char *on = terminal.color ? "\033[36m" : "", *off = terminal.color ? "\033[0m" : "";
     if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
@@ -165,17 +161,15 @@ void draw_curve(const Progress *progress, double took)
              took < 10 ? 2 : 0, took);
     show("%.*s\n", (int)columns, title);
     for (size_t row = ROWS; row-- > 0;) {
-        char label[32] = "";
+        char label[32] = "", utf8[4];
         bool edge = row == ROWS - 1 || row == 0;
         if (edge) snprintf(label, sizeof label, "%.2f", row ? high : low);
-        char line[4 * WIDEST + 1] = "", *at = line;
+        put(out, "%7.7s %s%s", label, plain ? "|" : edge ? "\u2524" : "\u2502", on);
         for (size_t i = 0; i < width; i++) {
             uint32_t cell = cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
-            at += encode_utf8(!cell ? ' ' : plain ? ascii : 0x2800 + cell, at);
+            put_bytes(out, utf8, encode_utf8(!cell ? ' ' : plain ? ascii : 0x2800 + cell, utf8));
         }
-        *at = '\0';
-        const char *border = plain ? "|" : edge ? "\u2524" : "\u2502";
-        show("%7.7s %s%s%s%s\n", label, border, on, line, off);
+        show("%s\n", off);
     }
     int used = snprintf(axis, sizeof axis, "%9s%" PRIu64 " ", "", progress->curve_start + 1);
     int left = 9 + (int)width - used;

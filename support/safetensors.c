@@ -4,29 +4,28 @@
 #include "json.h"
 #include "text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* ------------------------------------------------------------------------------------------------
  * Numbers, as little-endian bytes.
  */
-uint64_t decode_word(const unsigned char *bytes, uint64_t width)
+static uint64_t decode_word(const unsigned char *bytes, uint64_t width)
 {
     uint64_t word = 0;
     for (uint64_t i = width; i-- > 0;) word = word << 8 | bytes[i];
     return word;
 }
 
-const unsigned char *encode_word(uint64_t word, unsigned char bytes[8])
+static const unsigned char *encode_word(uint64_t word, unsigned char bytes[8])
 {
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(word >> 8 * i);
     return bytes;
 }
 
-double decode_number(const unsigned char *bytes, uint64_t width)
+// F64 or F32.
+static double decode_number(const unsigned char *bytes, uint64_t width)
 {
     uint64_t word = decode_word(bytes, width);
     uint32_t half = (uint32_t)word;
@@ -37,7 +36,7 @@ double decode_number(const unsigned char *bytes, uint64_t width)
     return width == 4 ? (double)f32 : f64;
 }
 
-const unsigned char *encode_number(double number, unsigned char bytes[8])
+static const unsigned char *encode_number(double number, unsigned char bytes[8])
 {
     uint64_t word;
     memcpy(&word, &number, sizeof word);

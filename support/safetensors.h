@@ -45,11 +45,6 @@ const char *find_metadata(const Header *header, const char *name);  // or NULL
 bool read_data(int file, Header *header);  // after it, find_tensor() no longer works
 void free_header(Header *header);
 
-uint64_t decode_word(const unsigned char *bytes, uint64_t width);  // little-endian
-double decode_number(const unsigned char *bytes, uint64_t width);  // F64 or F32
-const unsigned char *encode_word(uint64_t word, unsigned char bytes[8]);
-const unsigned char *encode_number(double number, unsigned char bytes[8]);
-
 // Writing: the header is composed in memory, then goes out before the numbers.
 void write_characters(FILE *out, const uint32_t *codes, size_t n);  // inside a JSON string
 void write_text(FILE *out, const char *text);                       // the same, from bytes

@@ -1,14 +1,8 @@
-/* samples.c: choosing the next token of a sample, and printing what came out.
- *
- * A prompt is followed first; after it, temperature 0 takes the likeliest token, and otherwise one
- * is drawn. With --new, a sample that is known or empty is neither printed nor counted.
+/* samples.c: chooses the tokens of a sample, and prints it. With --new, a sample that is known or
+ * empty is neither printed nor counted.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MAX_TRIES = 1000 };  // known samples in a row, before --new gives up
 
@@ -60,7 +54,7 @@ bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
     return true;
 }
 
-// Where the probabilities are not finite, the sample ends, and after_sample() reports it.
+// If the probabilities are not finite, the sample ends, and after_sample() reports it.
 size_t choose_token(Run *run, const double *probs, size_t pos_id)
 {
     Samples *samples = &run->job->samples;
@@ -89,7 +83,8 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
 {
     Samples *samples = &run->job->samples;
     const Document name = {.tokens = run->model.tokens, .length = length};
-    bool only_new = run->job->o.new, known = only_new &&length == 0;
+    bool only_new = run->job->o.new;
+    bool known = only_new && length == 0;
     samples->n_drawn++;
     if (samples->failed) {
         return fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",

@@ -7,11 +7,9 @@
 #include "text.h"
 #include "output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 // [length] The first byte of a code point of 1 to 4 bytes, before its own bits are added.

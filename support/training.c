@@ -1,18 +1,12 @@
-/* training.c: what happens around the steps of a run. What can be found wrong is found before the
- * first step. An interrupt, a full disk, a loss that is not finite or memory that runs out ends
- * the run, and with --save no finished step is lost.
+/* training.c: what happens around the steps of a run. Options and files are checked before the
+ * first step. An interrupt, a full disk, a loss that is not finite or a lack of memory ends the
+ * run; with --save, no finished step is lost.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 #ifdef MICROGPT_DEBUG
 #include "debugger/views.h"  // watch()
 #endif
-
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
 
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25  // a row of the log waits no longer
@@ -46,7 +40,7 @@ void note_documents(const Run *run, size_t n)
     }
 }
 
-// Is it the file that standard output, or that standard error goes to?
+// Does this standard stream go to this file?
 static bool is_stream(const char *name, int stream)
 {
     struct stat info;
@@ -81,7 +75,7 @@ static bool begin_progress(Job *job)
     return true;
 }
 
-// Notes come once nothing is wrong any more.
+// Called once all checks have passed.
 static void note_run(const Run *run)
 {
     const Options *o = &run->job->o;
@@ -102,7 +96,6 @@ bool begin_training(Run *run)
     uint64_t holdout = run->config->holdout;
     size_t n = run->docs.n;
     if (job->o.resume && !resume_run(job)) return false;
-    job->o.fingerprint = job->fingerprint;
     if (holdout >= n) {
         return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
                      holdout, n);
@@ -117,7 +110,8 @@ bool begin_training(Run *run)
            know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
 }
 
-// With --save, saves the run, unless this step is saved. The log does not lag behind the model.
+// With --save, saves the run, unless this step is saved already. The log is flushed first: it never
+// lags behind the model.
 static bool save_run(Job *job)
 {
     Progress *progress = &job->progress;
@@ -164,30 +158,30 @@ static const char *where_saved(const Job *job)
     return text;
 }
 
-// The run ends early, for this reason, or (NULL) by a signal or because an output takes no more.
+// The run ends early: for this reason or, if it is NULL, by a signal or because an output failed.
 bool fail_stopped(Job *job, const char *reason)
 {
     const Options *o = &job->o;
-    const Output *log = job->progress.log, *failed = NULL;
     char why[PATH_MAX + 256] = "";
     bool new_steps = has_new_steps(job);
+    int status = reason ? FAILED : INTERRUPTED;
     if (reason && !new_steps) return fail("%s", reason);
     if (new_steps && !save_run(job)) return false;
-    if (!reason && !interrupted) failed = log && log->error ? log : &standard_output;
-    if (!reason && !interrupted && standard_output.error && !o->save) return output_ok();
-    bool closed = failed == &standard_output && standard_output.error == EPIPE && dies_of_sigpipe;
-    if (failed) {
+    if (reason) {
+        snprintf(why, sizeof why, "%s; ", reason);
+    } else if (!interrupted) {
+        if (standard_output.error && !o->save) return output_ok();
+        const Output *log = job->progress.log, *failed = log && log->error ? log : &standard_output;
         const char *name = failed == log ? o->log : "standard output";
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
+        bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
+        status = closed ? PIPE_CLOSED : FAILED;
     }
-    if (reason) snprintf(why, sizeof why, "%s; ", reason);
-    int status = reason ? FAILED : interrupted ? INTERRUPTED : closed ? PIPE_CLOSED : FAILED;
     return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", why,
                    job->run.model.steps_done, o->config.steps, where_saved(job));
 }
 
-// A loss that is not finite is found before it reaches the parameters: those of the step before
-// are still good.
+// Called before Adam: if the loss is not finite, the parameters of the step before are still good.
 bool check_loss(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
@@ -239,7 +233,7 @@ bool after_step(Run *run, uint64_t step, double loss)
     return !(ends || interrupted) || fail_stopped(job, NULL);
 }
 
-// After the last step; or, with ok false, after a failure or an interrupt.
+// ok: the last step is done; otherwise the run has failed or was interrupted.
 static bool end_progress(Job *job, bool ok)
 {
     Progress *progress = &job->progress;
