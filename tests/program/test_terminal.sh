@@ -153,6 +153,12 @@ done
 on_terminal 0 "" "$long"
 same "a terminal that does not know its width: progress is drawn, for 80 columns" "yes yes" \
     "$([ "$(drawn)" -gt 0 ] && echo yes) $([ "$(widest)" -lt 80 ] && echo yes)"
+on_terminal 100 LC_ALL=C "./microgpt --data $dir/one --steps $((2 * steps)) --lr 0 --samples 0"
+tr '\r' '\n' <"$dir/seen" | sed "s/$esc\[[0-9;]*[mJ]//g" | grep '^[#.]*  [0-9]*/[0-9]*  ' >"$dir/bars"
+same "a bar is as full as the run is far, and the loss beside it is that of each step" "" "$(awk '
+    { full = gsub("#", "#", $1); split($2, far, "/"); want = int(far[1] / far[2] * length($1)) }
+    full != want || $3 != "loss" || $4 != "1.11" || $5 < 1 || $8 != "left" { print }
+    END { if (!NR) print "no bar" }' "$dir/bars")"
 on_terminal 80 "" "./microgpt --steps 10 --samples 0"
 same "ten steps: a picture of ten dots across" "yes 6" \
     "$(has '^ *1 *10') $(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"
