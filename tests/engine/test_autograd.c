@@ -958,15 +958,25 @@ static void test_no_memory(void)
     tape_free(&tape);
 }
 
-// A vector that no chunk holds is a mistake of the program. A process of its own makes it.
+// A vector that no chunk holds is a mistake of the program. A process of its own makes it. The
+// largest that one does hold leaves a block for what reads past the end.
 static void test_too_large(void)
 {
+    Tape whole;
+    if (tape_init(&whole, 100)) {
+        ag_scalar(&whole, 1);
+        double *x = ag_vector(&whole, whole.chunk_size - BLOCK);
+        check(whole.n_chunks == 2 && x == whole.chunks[1],
+              "a vector as large as a chunk: expected it in the second of 2, saw %zu",
+              whole.n_chunks);
+        tape_free(&whole);
+    }
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         Tape tape;
         if (!freopen("/dev/null", "w", stderr) || !tape_init(&tape, 100)) _exit(2);
-        ag_vector(&tape, 1000);
+        ag_vector(&tape, tape.chunk_size - BLOCK + 1);
         _exit(0);
     }
     int status = 0;

@@ -27,6 +27,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*s
 #define pthread_create create
 #include "../../support/threads.c"
 #undef pthread_create
+#include "../../support/lanes.c"
 
 #ifdef THREADS
 enum { MANY = 1 };
@@ -136,8 +137,86 @@ static void test_processors(void)
 #endif
 }
 
+// Which values an entry reads, so that threads whose entries have some in common are kept apart.
+static void test_operands(void)
+{
+    static double values[200];
+    double *x = values + 20, *far = values + 90;
+    static const struct {
+        Op op;
+        uint32_t n, length, stride;
+        size_t n_a, n_b;  // of a from x on, and of b
+    } cases[] = {
+        {OP_ADD, 8, 0, 0, 8, 8},
+        {OP_MUL, 1, 0, 0, 1, 1},
+        {OP_MUL_SCALAR, 8, 0, 0, 8, 1},
+        {OP_DOT, 8, 0, 0, 8, 8},
+        {OP_ROW_DOTS, 3, 4, 10, 4, 24},
+        {OP_ROW_DOTS, 7, 4, 4, 4, 28},
+        {OP_WEIGHTED_SUM, 3, 8, 10, 3, 28},
+        {OP_WEIGHTED_SUM, 1, 8, 8, 1, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t n_a = cases[i].n_a, n_b = cases[i].n_b;
+        Entry e = {.op = cases[i].op, .n = cases[i].n, .a = x, .length = cases[i].length};
+        e.stride = cases[i].stride;
+        const double *low = NULL, *high = NULL;
+        e.b = far;
+        find_operands(&e, &low, &high);
+        check(low == x && high == far + n_b, "operands of case %zu, b behind a: saw %td to %td", i,
+              low - values, high - values);
+        e.b = values + 1;
+        find_operands(&e, &low, &high);
+        const double *end = 1 + n_b > 20 + n_a ? values + 1 + n_b : x + n_a;
+        check(low == values + 1 && high == end, "operands of case %zu, b before a: saw %td to %td",
+              i, low - values, high - values);
+        e.b = NULL;
+        if (e.length > 0) continue;
+        find_operands(&e, &low, &high);
+        check(low == x && high == x + n_a, "operands of case %zu, no b: saw %td to %td", i,
+              low - values, high - values);
+    }
+}
+
+// Where lanes can be cut: between any two, or only where what they read is apart.
+static void test_cuts(void)
+{
+    static double values[64];
+    static const struct {
+        const char *what;
+        size_t at[6];  // of the lanes, where the four values are that they read
+        size_t apart, anyhow;
+    } cases[] = {
+        {"apart", {0, 4, 8, 12, 16, 20}, 3, 3},
+        {"the same", {0, 0, 0, 0, 0, 0}, 1, 3},
+        {"pairs", {0, 0, 8, 8, 16, 16}, 3, 3},
+        {"one value in common", {0, 4, 7, 12, 16, 20}, 3, 3},
+        {"halves", {0, 2, 4, 20, 22, 24}, 2, 3},
+        {"back and forth", {0, 4, 8, 4, 16, 20}, 1, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Entry entries[6], *lanes[6];
+        for (size_t lane = 0; lane < 6; lane++) {
+            entries[lane] = (Entry){.op = OP_EXP, .n = 4, .a = values + cases[i].at[lane]};
+            lanes[lane] = &entries[lane];
+        }
+        size_t cuts[7] = {0};
+        check_size(cases[i].what, cases[i].anyhow, cut_lanes(lanes, 6, 0, false, cuts, 3));
+        size_t n = cut_lanes(lanes, 6, 0, true, cuts, 3);
+        check_size("with threads kept apart", cases[i].apart, n);
+        for (size_t part = 1; part < n; part++) {
+            size_t at = cuts[part];
+            check(cases[i].at[at] >= cases[i].at[at - 1] + 4, "%s: a cut before lane %zu",
+                  cases[i].what, at);
+        }
+        check(n == 1 || cuts[n] == 6, "%s: the last part ends with the last lane", cases[i].what);
+    }
+}
+
 int main(void)
 {
+    test_operands();
+    test_cuts();
     test_counts();
     test_failures();
     test_processors();

@@ -26,6 +26,22 @@ same "other documents, in the order of the seed" '"documents":"bo\nanna",' \
 same "and that they are others" '"own":false}</script>' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
 size=$(grep '^"documents":' "$page" | sed 's/.*:"//; s/",$//; s/\\n/ /g' | tr -d '\n' | wc -c)
 check "the shipped names, up to 32 KB: $size" test "$size" -gt 32700 -a "$size" -le 32768
+# The model in it is the model, to the byte: its checksum says so, and so do its names. Its sizes leave 0, 1 and 2 bytes
+# after the last three.
+if printf TQ== | base64 -d >"$T/out" 2>"$T/stderr"; then
+    rests=
+    for sizes in 4-1 8-1 12-1 4-2; do
+        model "sizes$sizes" --steps 20 --n-embd "${sizes%-*}" --n-layer "${sizes#*-}"
+        microgpt page "$T/sizes$sizes.safetensors" | sed -n 's/^"model":"\(.*\)",*$/\1/p' | base64 -d >"$T/back.safetensors"
+        microgpt sample "$T/sizes$sizes.safetensors" >"$T/want"
+        microgpt sample "$T/back.safetensors" >"$T/saw" 2>&1
+        same_file "the model in the page, of width and layers $sizes, is the model" "$T/want" "$T/saw"
+        rests="$rests $(($(wc -c <"$T/back.safetensors") % 3))"
+    done
+    same "all three rests are tried" "0 1 2" "$(echo "$rests" | tr ' ' '\n' | grep . | sort -u | tr '\n' ' ' | sed 's/ $//')"
+else
+    skip "the model in the page is the model" "there is no base64"
+fi
 fails 2 "the word Maria: the model does not know the character M" microgpt page "$names" Maria
 fails 2 "the word *: too long: *" microgpt page "$names" abcdefghijklmnop
 fails 2 "page: an argument is missing; see microgpt page --help" microgpt page

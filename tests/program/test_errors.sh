@@ -210,4 +210,9 @@ for options in '' --help --version '-q --steps 1' '--samples 100000 --steps 1' '
     fi
     what="microgpt $options, standard output closed" fails 1 "standard output: *" sh -c "./microgpt $options >&-"
 done
+# The shortest header there is, and one that is shorter.
+printf '\002\0\0\0\0\0\0\0{}' >"$T/shortest"
+fails 1 "*shortest: it holds no tensors" microgpt sample "$T/shortest"
+printf '\001\0\0\0\0\0\0\0{}' >"$T/shorter"
+fails 1 "*shorter: not a model file: the header's length cannot be right" microgpt sample "$T/shorter"
 finish

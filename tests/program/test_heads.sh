@@ -26,6 +26,19 @@ first_map() { awk '/^layer/ && NR > 1 || /^$/ { exit } { sub(/ *$/, ""); print }
 entries() { tail -n +2 "$T/seen" | wc -l | tr -d ' '; }
 
 # Words that cannot be shown.
+# Characters that would turn or join the text around them, the first and the last of each kind, are not written; their
+# neighbors are.
+steers='\342\200\213 \342\200\217 \342\200\252 \342\200\256 \342\201\240 \342\201\257' beside='\342\200\220 \342\200\247'
+for character in $steers $beside; do
+    case $beside in *"$character"*) want=yes ;; *) want=no ;; esac
+    # shellcheck disable=SC2059
+    character=$(printf "$character")
+    echo "a${character}b" >"$T/steers.txt"
+    microgpt --data "$T/steers.txt" --steps 2 --samples 0 -q --save "$T/steers.safetensors" >"$T/out"
+    LC_ALL=C.UTF-8 microgpt heads "$T/steers.safetensors" "a${character}b" >"$T/seen"
+    same "$(printf %s "$character" | od -An -tx1) in a word: written" $want \
+        "$(grep -q -F "$character" "$T/seen" && echo yes || echo no)"
+done
 fails 2 "the word 3lla: the model does not know the character 3" microgpt heads "$model" 3lla
 fails 2 "the word Maria: the model does not know the character M" microgpt heads "$model" Maria
 fails 2 "the word ana maria: the model does not know the character  " microgpt heads "$model" 'ana maria'

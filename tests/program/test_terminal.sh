@@ -22,6 +22,11 @@ widest() {
         LC_ALL=C sed "s/$(printf '[\200-\277]')//g" |
         LC_ALL=C awk '{ n = length($0); if (n > m) m = n } END { print m + 0 }'
 }
+# How many cells the bars have: each number once.
+cells() {
+    tr '\r' '\n' <"$dir/seen" | sed "s/$esc\[[0-9;]*m//g; s/━/#/g; s/─/#/g; s/[^#]//g" |
+        awk '/#/ { print length($0) }' | sort -u | tr '\n' ' '
+}
 has() { # PATTERN
     LC_ALL=C grep -a -q "$1" "$dir/seen" && echo yes || echo no
 }
@@ -37,7 +42,9 @@ for columns in $columns_tried; do
     same "$columns columns: progress is drawn" yes "$([ "$(drawn)" -gt 0 ] && echo yes || echo "no: $(cat "$dir/seen")")"
     same "$columns columns: it stays one line" yes \
         "$([ "$(widest)" -gt 0 ] && [ "$(widest)" -lt "$columns" ] && echo yes || echo "no: $(widest) columns")"
+    [ "$columns" -ne 200 ] || same "200 columns: a bar of 40 cells, not of more" "40 " "$(cells)"
 done
+same "80 columns: the bar takes the rest of the line" 79 "$(widest)"
 same "a bar" yes "$(has '━')"
 same "steps a second" yes "$(has ' steps/s')"
 same "the time left" yes "$(has ':[0-9][0-9] left')"
@@ -82,6 +89,35 @@ same "a log that begins later: its part of the curve" "yes yes" "$(has 'loss ove
 sed 's/^\([5-9]\),[^,]*/\1,1e308/' "$dir/log.csv" | head -n 301 >"$dir/large.csv"
 on_terminal 80 "" "sh -c './microgpt --resume $dir/model --steps 500 --samples 0 --log $dir/large.csv; echo status \$?'"
 same "a log with a sum that is not finite: no curve, and no crash" "no yes" "$(has 'loss over') $(has 'status 0')"
+# A log of losses that fall to 1, then jump to 9, then fall at once: each dot of its picture is known.
+echo anna >"$dir/one"
+one="./microgpt --data $dir/one --lr 0 --samples 0"
+$one --steps 60 -q --log "$dir/log.csv" --save "$dir/model" >"$dir/out"
+awk -F , -v OFS=, 'NR > 1 && $1 < 60 { $2 = $1 <= 40 ? 9 - $1 / 5 : 9 } { print }' "$dir/log.csv" >"$dir/known.csv"
+cat >"$dir/want-C.UTF-8" <<'END'
+   9.00 ┤⠒⠤⣀                ⢸⠉⠉⠉⠉⠉⠉⠉⢱
+        │   ⠑⠢⢄             ⢸       ⢸
+        │      ⠉⠢⢄          ⡇       ⠈⡆
+        │         ⠉⠒⢄⡀     ⢀⠇        ⡇
+        │            ⠈⠑⢄⡀  ⢸         ⢸
+   1.11 ┤               ⠈⠑⠤⡸         ⢸
+         1                          62
+END
+cat >"$dir/want-C" <<'END'
+   9.00 |'.                 '''''''''
+        |  ''..
+        |      ''.
+        |         ''..
+        |             '..
+   1.10 |                ''.         .
+         1                          62
+END
+for locale in C.UTF-8 C; do
+    cp "$dir/known.csv" "$dir/log.csv"
+    on_terminal 40 "LC_ALL=$locale NO_COLOR=1" "$one --resume $dir/model --steps 62 --log $dir/log.csv"
+    tr -d '\r' <"$dir/seen" | sed -n 's/ *$//; /loss over/,$p' | sed -n 2,8p >"$dir/saw"
+    same_file "a curve, dot by dot, with LC_ALL=$locale" "$dir/want-$locale" "$dir/saw"
+done
 if [ -e /dev/stdout ]; then
     on_terminal 80 "" "./microgpt --steps 3 --samples 0 --log /dev/stdout"
     same "a log on the terminal: rows alone" "no yes" "$(has "$esc") $(has '^3,[0-9.]*,0.00')"
@@ -117,6 +153,12 @@ done
 on_terminal 0 "" "$long"
 same "a terminal that does not know its width: progress is drawn, for 80 columns" "yes yes" \
     "$([ "$(drawn)" -gt 0 ] && echo yes) $([ "$(widest)" -lt 80 ] && echo yes)"
+on_terminal 100 LC_ALL=C "./microgpt --data $dir/one --steps $((2 * steps)) --lr 0 --samples 0"
+tr '\r' '\n' <"$dir/seen" | sed "s/$esc\[[0-9;]*[mJ]//g" | grep '^[#.]*  [0-9]*/[0-9]*  ' >"$dir/bars"
+same "a bar is as full as the run is far, and the loss beside it is that of each step" "" "$(awk '
+    { full = gsub("#", "#", $1); split($2, far, "/"); want = int(far[1] / far[2] * length($1)) }
+    full != want || $3 != "loss" || $4 != "1.11" || $5 < 1 || $8 != "left" { print }
+    END { if (!NR) print "no bar" }' "$dir/bars")"
 on_terminal 80 "" "./microgpt --steps 10 --samples 0"
 same "ten steps: a picture of ten dots across" "yes 6" \
     "$(has '^ *1 *10') $(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"

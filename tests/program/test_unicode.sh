@@ -30,6 +30,11 @@ done
 ) >"$T/locale" 2>&1
 same_file "in another locale" tests/reference/figures/accents.stdout "$T/locale"
 
+# Characters of one to four bytes, the first and the last of each length: learned by heart, and written again.
+printf 'a~\302\241\337\277\340\240\200\357\277\275\360\220\200\200\363\257\277\275\364\200\200\200\n' >"$T/edges.txt"
+same "characters of each length" "vocab size: 10, sample  1: $(cat "$T/edges.txt")" \
+    "$(microgpt --data "$T/edges.txt" --steps 300 --temperature 0 --samples 1 | sed -n '2p; $p' | sed 'N; s/\n/, /')"
+
 # A vocabulary of a thousand characters, in a long line.
 awk 'BEGIN { for (i = 0; i < 1000; i++) printf "%c%c%c", 228 + int(i / 4096), 128 + int(i / 64) % 64, 128 + i % 64; print "" }' >"$T/thousand.txt"
 same "a thousand different characters" "vocab size: 1001" "$(microgpt --data "$T/thousand.txt" --steps 2 --samples 2 2>"$T/stderr" | sed -n 2p)"
