@@ -84,7 +84,11 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 /* ------------------------------------------------------------------------------------------------
  * Fast ways to do what an entry says, and what entry k of n lanes says.
  */
-#if defined __GNUC__ && defined __OPTIMIZE__ && FLT_EVAL_METHOD == 0 && !defined AUTOGRAD_PLAIN
+// 0 and 16: a double is computed as a double. 16 is for machines that have a 16-bit type, too.
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
+#define TRUE_DOUBLES
+#endif
+#if defined __GNUC__ && defined __OPTIMIZE__ && defined TRUE_DOUBLES && !defined AUTOGRAD_PLAIN
 #define VECTORS
 #if defined AUTOGRAD_LANES && defined __has_include && !defined __STDC_NO_ATOMICS__
 #if __has_include(<pthread.h>) && (__SIZEOF_POINTER__ == 8 || defined __i586__ || defined __SSE2__)
