@@ -22,6 +22,14 @@ typedef struct {
     double rate, eps, weight1, weight2;
 } Step;
 
+// Means fade when gradients stay zero, as those of a rare character do. Numbers below the smallest
+// normal one are slow on many processors, and would never reach zero: they are zero before that.
+static ALWAYS_INLINE Vec without_traces(Vec x)
+{
+    const double trace = 0x1p-1000;
+    return (Vec)((Bits)x & ~((Bits)(x <= trace) & (Bits)(x >= -trace)));
+}
+
 static void move_parameters(void *context, size_t part, double *unused)
 {
     const Step *step = context;
@@ -35,9 +43,9 @@ static void move_parameters(void *context, size_t part, double *unused)
         for (size_t k = 0; k < 4; k++) {
             size_t j = i + k * VEC;
             Vec gj = load(g + j), mj = load(m + j), vj = load(v + j);
-            Vec square = vj + weight2 * (gj * gj - vj), root = square;
+            Vec square = without_traces(vj + weight2 * (gj * gj - vj)), root = square;
             for (int r = 0; r < VEC; r++) root[r] = sqrt(root[r]);
-            mean[k] = mj + weight1 * (gj - mj);
+            mean[k] = without_traces(mj + weight1 * (gj - mj));
             denom[k] = root + eps;
             store(m + j, mean[k]);
             store(v + j, square);

@@ -13,7 +13,8 @@
  * Threads share a product: each computes some columns of the result for some lanes, or rows of w.
  * Cuts are where tiles begin also without them, so every sum is the same.
  */
-enum { CUT = 12 };  // rows of 4 tiles, or 3: a part begins at a multiple of it
+// A part begins at a multiple of this, where a tile begins.
+enum { CUT = 12 % DOWN == 0 ? 12 : DOWN };
 
 // How many parts n rows can be cut into, and where part i of them begins. The last part takes the
 // rows that are left over.

@@ -18,10 +18,21 @@
 
 #ifdef VECTORS
 
-// A load that the compiler neither moves nor repeats.
-static inline Vec load_once(const double *p)
+typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
+
+static inline Wide load_wide(const double *p)
 {
-    typedef Vec Anywhere __attribute__((aligned(8), may_alias));
+    Wide v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void store_wide(double *p, Wide v) { memcpy(p, &v, sizeof v); }
+
+// A load that the compiler neither moves nor repeats.
+static inline Wide load_once(const double *p)
+{
+    typedef Wide Anywhere __attribute__((aligned(8), may_alias));
     return *(const volatile Anywhere *)p;
 }
 
@@ -42,12 +53,13 @@ static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, d
                                double *const *a, size_t a_at, const double *b, size_t step,
                                double *const *x, size_t depth, bool add, size_t down)
 {
-    Vec sums[DOWN][ACROSS];
+    Wide sums[DOWN][ACROSS];
     double *row[DOWN], *ar[DOWN];
     for (size_t r = 0; r < down; r++) {
         row[r] = kind == OF_LANES ? to[r] + to_at : w + r * step;
         ar[r] = kind == OF_LANES ? a[r] + a_at : NULL;
-        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = add ? load(row[r] + i * VEC) : ZERO;
+        for (size_t i = 0; i < ACROSS; i++)
+            sums[r][i] = add ? load_wide(row[r] + i * WIDE) : (Wide){0};
     }
     size_t k = 0;
     do {
@@ -55,20 +67,20 @@ static ALWAYS_INLINE void tile(TileKind kind, double *const *to, size_t to_at, d
         for (size_t r = 0; r < down; r++) ak[r] = kind == OF_LANES ? ar[r][k] : a[k][a_at + r];
         b = kind == OF_LANES ? b : x[k];
         for (size_t i = 0; i < ACROSS; i++) {
-            Vec bi = load_once(b + i * VEC);
+            Wide bi = load_once(b + i * WIDE);
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bi;
         }
         if (kind == OF_LANES) b += step;
     } while (++k < depth);
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) store(row[r] + i * VEC, sums[r][i]);
+        for (size_t i = 0; i < ACROSS; i++) store_wide(row[r] + i * WIDE, sums[r][i]);
     }
 }
 
-// How many of n rows the next tile takes: DOWN, or one less where that leaves fewer rows alone.
+// How many of n rows the next tile takes. Two tiles share what is more than one and less than two.
 static inline size_t tile_rows(size_t n)
 {
-    return n == DOWN - 1 || (n > DOWN && n == 2 * (DOWN - 1)) ? DOWN - 1 : n >= DOWN ? DOWN : 1;
+    return n <= DOWN ? n : n < 2 * DOWN ? (n + 1) / 2 : DOWN;
 }
 
 // n rows, tile after tile. With many lanes, the rows of the next tile are on their way before they
@@ -88,12 +100,17 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, 
                                                                     kind == OF_LANES ? a + r : a;
         double *wr = kind == OF_LANES ? NULL : w + r * step;
         size_t first = kind == OF_LANES ? a_at : a_at + r;
-        if (down == DOWN) {
-            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN);
-        } else if (down == DOWN - 1) {
-            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, DOWN - 1);
-        } else {
-            tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, 1);
+#define TILE(d)                                                                                    \
+    case d: tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, d < DOWN ? d : DOWN); break
+        switch (down) {  // a constant, so that its loops are unrolled
+            TILE(1);
+            TILE(2);
+            TILE(3);
+            TILE(4);
+            TILE(5);
+            TILE(6);
+            TILE(7);
+            TILE(8);
         }
     }
 }

@@ -6,12 +6,23 @@
 
 #ifdef VECTORS
 
-#if !defined AUTOGRAD_TILE && (defined __AVX512VL__ || defined __aarch64__)
-#define AUTOGRAD_TILE 4  // rows of a tile: as many as there are registers for
+// The vectors of a tile may be wider than those of the rest: no sum is taken across them. A tile has
+// as many rows as there are registers for.
+#ifdef __AVX512F__
+#define WIDE 8
+enum { ACROSS = 2 };
+#else
+#define WIDE VEC
+enum { ACROSS = 4 };
+#endif
+#if !defined AUTOGRAD_TILE && defined __AVX512F__
+#define AUTOGRAD_TILE 8
+#elif !defined AUTOGRAD_TILE && defined __aarch64__
+#define AUTOGRAD_TILE 4
 #elif !defined AUTOGRAD_TILE
 #define AUTOGRAD_TILE 3
 #endif
-enum { ACROSS = 4, DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * VEC, DEPTH = 128 };
+enum { DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * WIDE, DEPTH = 128 };
 enum { FEW_LANES = 12, MAX_LANES = 128 };
 enum { ROWS = 64 };  // of y that add_outer_products() copies at a time
 
