@@ -287,21 +287,29 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The mean loss over the documents of a step. Each step takes the next
-// `batch` training documents, and starts over after the last.
+// The sum of the losses of n training documents, from `first` on. After the
+// last document comes the first again.
+double *sum_of_losses(const Run *run, Model *model, uint64_t first,
+                      uint64_t n)
+{
+    Tape *tape = &model->tape;
+    uint64_t n_train = run->docs.n - run->config->holdout;
+    double *sum = ag_scalar(tape, 0);
+    for (uint64_t i = first; i < first + n; i++) {
+        size_t length = take_document(model, &run->docs.list[i % n_train]);
+        sum = ag_add(tape, sum, document_loss(model, length), 1);
+    }
+    return sum;
+}
+
+// The mean loss over the next `batch` documents.
 static double *step_loss(Run *run, uint64_t step)
 {
-    Model *model = &run->model;
-    Tape *tape = &model->tape;
-    uint64_t batch = run->config->batch;
-    uint64_t n_train = run->docs.n - run->config->holdout;
-    tape_drop(tape);  // forget the previous step
-    double *sum = ag_scalar(tape, 0);
-    for (uint64_t i = 0; i < batch; i++) {
-        uint64_t id = (step * batch + i) % n_train;
-        size_t n = take_document(model, &run->docs.list[id]);
-        sum = ag_add(tape, sum, document_loss(model, n), 1);
-    }
+    Tape *tape = &run->model.tape;
+    uint64_t batch = run->config->batch, first = step * batch;
+    tape_drop(tape);                       // forget the previous step
+    double *sum = fast_batch(run, first);  // for speed alone, or NULL
+    if (!sum) sum = sum_of_losses(run, &run->model, first, batch);
     double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
     tape_compute(tape);  // with lanes, *loss is not ready before this
     return loss;

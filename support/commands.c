@@ -17,6 +17,7 @@ static void free_job(Job *job)
     free(run->docs.text);
     free_tokenizer(&run->tokenizer);
     free_model(&run->model);
+    free_batch(&job->batch);
     free(job->samples.prompt.tokens);
     free(job->samples.known);
     free(job->weights);

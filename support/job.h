@@ -78,6 +78,13 @@ typedef struct {
     Losses log;  // list is NULL: no log
 } Page;
 
+// The documents of a step in parts.
+typedef struct {
+    Model *parts;  // [n]
+    double *sums;  // [n] of the losses of each part
+    size_t n;      // 0: there are none
+} Batch;
+
 // A command. free_job() frees all of it.
 typedef struct Job {
     Run run;
@@ -89,6 +96,7 @@ typedef struct Job {
     struct stat data_file;    // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
+    Batch batch;
     Samples samples;
     const double **weights;  // heads: attention in one word, [position][layer][head]
     HeadStats *stats;        // heads: [layer][head] over a file
@@ -99,10 +107,16 @@ typedef struct Job {
 bool fits_memory(double bytes);  // the machine's, and the address space
 bool size_model(Model *model, const Config *config, size_t vocab_size);  // counts; takes layers
 void free_model(Model *model);
-bool share_model(Model *copy, const Model *model);  // the same parameters, another tape
+bool share_model(Model *copy, const Model *model);             // the same parameters, another tape
+bool copy_model(Model *copy, const Run *run, uint64_t batch);  // the same shapes; for training
 void unshare_model(Model *copy);
 bool new_tokenizer(Tokenizer *tokenizer);  // room for every character, none in it
 void free_tokenizer(Tokenizer *tokenizer);
+
+// batch.c
+size_t n_batch_parts(const Config *config, uint64_t num_params);
+bool new_batch(Run *run);
+void free_batch(Batch *batch);
 
 // checkpoint.c
 bool open_checkpoint(Checkpoint *checkpoint, const char *path);  // reads the header

@@ -85,6 +85,12 @@ static bool model_fits(const Model *model, double batch, double positions)
                 (double)model->num_params, all / 1e9, what[argmax(parts, 4)]);
 }
 
+// The longest document, as far as the model reads it.
+static double longest(const Run *run)
+{
+    return fmin((double)run->docs.longest + 1, (double)run->model.block_size);
+}
+
 // What every copy of a model has for itself: a cache, the tokens of a document, a tape.
 static bool new_workspace(Model *model, size_t room)
 {
@@ -95,30 +101,46 @@ static bool new_workspace(Model *model, size_t room)
     return model->keys && model->values && model->tokens && tape_init(&model->tape, room);
 }
 
+// Takes the memory of the parameters, and of a tape for this many documents.
+static bool new_parameters(Model *model, const Run *run, double batch)
+{
+    size_t n = (size_t)model->num_params;
+    model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
+    bool ok = new_workspace(model, n + (size_t)tape_values(model, batch, longest(run)));
+    if (!ok || !model->state_dict) return no_memory();
+    model->tape.no_memory = run->job->no_memory;
+#ifdef MICROGPT_DEBUG
+    model->tape.fused = false;  // every single + and * is an entry, to be looked at
+#endif
+    model->params = ag_vector(&model->tape, n);
+    lay_out_parameters(model);
+    tape_mark(&model->tape);  // the parameters stay
+    return true;
+}
+
 bool new_model(Run *run)
 {
     Model *model = &run->model;
-    Tape *tape = &model->tape;
-    if (!size_model(model, run->config, run->tokenizer.vocab_size)) return false;
-    double positions = fmin((double)run->docs.longest + 1, (double)model->block_size);
     double batch = (double)run->config->batch;
-    if (!model_fits(model, batch, positions)) return false;
-
+    if (!size_model(model, run->config, run->tokenizer.vocab_size)) return false;
+    if (!model_fits(model, batch, longest(run))) return false;
     size_t n = (size_t)model->num_params;
-    size_t room = n + (size_t)tape_values(model, batch, positions);
+    if (n_batch_parts(run->config, n) > 0) batch = 0;  // the parts have tapes of their own
     model->m = calloc(n, sizeof *model->m);
     model->v = calloc(n, sizeof *model->v);
-    model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
-    if (!model->m || !model->v || !model->state_dict || !new_workspace(model, room))
-        return no_memory();
-    tape->no_memory = run->job->no_memory;
-#ifdef MICROGPT_DEBUG
-    tape->fused = false;  // every single + and * is an entry, to be looked at
-#endif
-    model->params = ag_vector(tape, n);
-    lay_out_parameters(model);
-    tape_mark(tape);  // the parameters stay
+    if (!model->m || !model->v) return no_memory();
+    if (!new_parameters(model, run, batch)) return false;
+    // Pages that are written first, here, are quicker than those that threads read before they write.
+    memset(model->m, 0, n * sizeof *model->m);
+    memset(model->v, 0, n * sizeof *model->v);
+    memset(grad(&model->tape, model->params), 0, n * sizeof *model->params);
     return true;
+}
+
+bool copy_model(Model *copy, const Run *run, uint64_t batch)
+{
+    return size_model(copy, run->config, run->tokenizer.vocab_size) &&
+           new_parameters(copy, run, (double)batch);
 }
 
 bool share_model(Model *copy, const Model *model)

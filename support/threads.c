@@ -28,6 +28,12 @@
 size_t n_threads = 1, missing_threads;
 
 #ifdef THREADS
+const bool have_threads = true;
+#else
+const bool have_threads = false;
+#endif
+
+#ifdef THREADS
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -200,6 +206,12 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.busy, false);
 }
 
+void wake_threads(size_t n_parts)
+{
+    if (n_threads > 1 && !pool.started) start();
+    if (n_threads > 1) call(n_parts - 1);
+}
+
 // Those that there are end first.
 void set_threads(size_t n, size_t n_processors)
 {
@@ -225,6 +237,8 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
     for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
 }
+
+void wake_threads(size_t n_parts) { (void)n_parts; }
 
 void set_threads(size_t n, size_t n_processors) { (void)n, (void)n_processors; }
 #endif

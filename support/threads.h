@@ -2,14 +2,16 @@
 #ifndef THREADS_H
 #define THREADS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // Does one part, from 0 on. scratch: room for SHARED_SCRATCH numbers, which no other thread uses.
 typedef void Part(void *context, size_t part, double *scratch);
 enum { SHARED_SCRATCH = 128 * (136 + 72) };
 
-extern size_t n_threads;        // how many there are, this one included; 1: nothing is shared
-extern size_t missing_threads;  // how many could not be started
+extern const bool have_threads;  // does this build have any?
+extern size_t n_threads;         // how many there are, this one included; 1: nothing is shared
+extern size_t missing_threads;   // how many could not be started
 
 // Asks for n threads, of which no more work at a time than there are processors. They start with
 // the first shared work. 1: those that there are end; 0 counts as 1.
@@ -17,5 +19,7 @@ void set_threads(size_t n, size_t n_processors);
 // Does all parts and returns. Part 0 is begun first. scratch is this thread's. Nobody is woken for
 // work that has no more parts than there are threads.
 void share(Part *part, void *context, size_t n_parts, double *scratch);
+// Wakes threads for work that has few parts, but is worth it.
+void wake_threads(size_t n_parts);
 
 #endif

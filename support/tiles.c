@@ -101,17 +101,17 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, 
         double *wr = kind == OF_LANES ? NULL : w + r * step;
         size_t first = kind == OF_LANES ? a_at : a_at + r;
 #define TILE(d)                                                                                    \
-    case d: tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, d < DOWN ? d : DOWN); break
-        switch (down) {  // a constant, so that its loops are unrolled
-            TILE(1);
-            TILE(2);
-            TILE(3);
-            TILE(4);
-            TILE(5);
-            TILE(6);
-            TILE(7);
-            TILE(8);
-        }
+    if (down == (d) && (d) <= DOWN)                                                                \
+    tile(kind, rows, to_at, wr, ar, first, b, step, x, depth, add, (d) <= DOWN ? (d) : 1)
+        TILE(8);  // a constant each, so that the loops over it are unrolled
+        TILE(7);
+        TILE(6);
+        TILE(5);
+        TILE(4);
+        TILE(3);
+        TILE(2);
+        TILE(1);
+#undef TILE
     }
 }
 
@@ -172,6 +172,12 @@ static NOINLINE void pack_transpose(double *panel, const double *w, size_t strid
     }
 }
 
+// How many of n rows, from `first` on, does a lane see?
+static inline size_t seen_from(const Product *p, size_t lane, size_t first, size_t n)
+{
+    return p->rows[lane] > first ? smaller(p->rows[lane] - first, n) : 0;
+}
+
 // For each lane y = c * w x (to_y), or x = c * (w transposed) y; with `add`, added to what is
 // there.
 void multiply_lanes(const Task *task)
@@ -187,7 +193,7 @@ void multiply_lanes(const Task *task)
     for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
         size_t depth = smaller(n_k - k0, DEPTH);
         for (size_t j0 = task->left; j0 < task->right; j0 += WIDTH) {
-            size_t width = smaller(task->right - j0, WIDTH), step = WIDTH, lane = 0, down = 0;
+            size_t width = smaller(task->right - j0, WIDTH), step = WIDTH;
             const double *b = panel;
             if (to_y) {
                 pack_transpose(panel, task->w + j0 * stride + k0, stride, depth, width, p->c);
@@ -197,31 +203,30 @@ void multiply_lanes(const Task *task)
             } else {
                 pack(panel, task->w + k0 * stride + j0, stride, depth, width, p->c);
             }
-            while (p->rows[lane] <= (to_y ? j0 : k0))
-                lane++;  // skip lanes that see none of these rows
             bool start = task->add || k0 > 0, all = width == WIDTH && p->rows[0] == rows;
-            if (all) lane = task->first;
-            for (; lane < task->end; lane += down) {
+            // The same lanes are a tile for every k0: so no other part ever adds to them.
+            for (size_t lane = all ? task->first : 0, down; lane < task->end; lane += down) {
                 down = all ? task->end - lane : tile_rows(p->n - lane);
-                if (lane < task->first) continue;
+                if (lane < task->first || p->rows[lane + down - 1] <= (to_y ? j0 : k0)) continue;
                 // Of the lanes of a tile, the first sees the fewest rows.
-                size_t common = to_y ? depth : smaller(depth, p->rows[lane] - k0);
-                if (width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH)) {
+                size_t common = to_y ? depth : seen_from(p, lane, k0, depth);
+                bool whole = width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH);
+                if (whole && common > 0) {
                     tiles_of_lanes(to + lane, to_at + j0, from + lane, from_at + k0, down, b, step,
                                    common, start);
-                } else {
+                } else if (common > 0) {
                     tiles_of_lanes(scratch_rows, 0, from + lane, from_at + k0, down, b, step,
                                    common, false);
                     for (size_t r = 0; r < down; r++) {
                         double *y = to[lane + r] + to_at + j0;
-                        size_t n_valid = to_y ? smaller(width, p->rows[lane + r] - j0) : width;
+                        size_t n_valid = to_y ? seen_from(p, lane + r, j0, width) : width;
                         for (size_t j = 0; j < n_valid; j++)
                             y[j] = (start ? y[j] : 0) + scratch[r][j];
                     }
                 }
-                for (size_t r = 1; !to_y && !all && r < down; r++) {
+                for (size_t r = 0; !to_y && !all && r < down; r++) {
                     double *y = to[lane + r] + to_at + j0, *a = from[lane + r] + from_at + k0;
-                    for (size_t k = common; k < smaller(depth, p->rows[lane + r] - k0); k++)
+                    for (size_t k = common; k < seen_from(p, lane + r, k0, depth); k++)
                         add_scaled(y, a[k], b + k * step, width);
                 }
             }
@@ -251,7 +256,7 @@ void add_outer_products(const Task *task, double *copies)
             size_t n = smaller(rows - j0, ROWS), end = smaller(task->end - j0, n);
             size_t begin = task->first > j0 ? task->first - j0 : 0;
             for (size_t lane = 0; lane < p->n; lane++) {
-                size_t seen = p->rows[lane] > j0 ? smaller(p->rows[lane] - j0, n) : 0;
+                size_t seen = seen_from(p, lane, j0, n);
                 y[lane] = pack_row(y_copy[lane], p->y[lane] + task->y_at + j0, seen, n, 1);
             }
             for (size_t i = 0; i < cols; i += WIDTH) {

@@ -96,6 +96,7 @@ bool begin_training(Run *run)
     uint64_t holdout = run->config->holdout;
     size_t n = run->docs.n;
     if (job->o.resume && !resume_run(job)) return false;
+    if (!new_batch(run)) return false;
     if (holdout >= n) {
         return usage("--holdout %" PRIu64 ": nothing is left to train on: there are %zu documents",
                      holdout, n);

@@ -152,7 +152,7 @@ static void show_name(void)
 }
 
 static const Stop stops[] = {
-    {"step_loss",
+    {"sum_of_losses",
      "document_loss(",
      NULL,
      NULL,

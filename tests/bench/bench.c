@@ -176,7 +176,7 @@ static bool measure(const Case *bench, const char *names, size_t threads, Result
     config->lr =
         bench->n_embd > 256 ? 1e-4 : config->lr;  // with more, so wide a model is soon infinite
     encode(&work.tokenizer, all->text, all->n_text);
-    if (!new_model(&work)) return false;
+    if (!new_model(&work) || !new_batch(&work)) return false;
     init_parameters(model, &random, config);
     job.o.quiet = true;
     set_threads(threads, threads);
@@ -222,6 +222,7 @@ static bool measure(const Case *bench, const char *names, size_t threads, Result
     result->names_per_second = n_names / (now() - start);
     set_threads(1, 1);
     free_model(model);
+    free_batch(&job.batch);
     free_tokenizer(&work.tokenizer);
     free(all->list);
     free(all->text);

@@ -29,6 +29,8 @@ same_models --steps 3 --n-embd 60 --n-head 3 --batch 21
 same_models --steps 2 --data "$T/docs" --n-embd 64 --n-layer 2 --block-size 128
 same_models --steps 2 --data "$T/docs" --n-embd 50 --n-head 5 --block-size 77 --batch 3
 same_models --steps 2 --data "$T/docs" --n-embd 72 --n-head 2 --block-size 300 --batch 2 --activation relu2
+tr '\n' ' ' <data/names.txt | fold -w 211 | awk '{ print substr($0, 1, 125 + 7 * NR) }' | head -n 12 >"$T/lengths"
+same_models --steps 2 --data "$T/lengths" --n-embd 40 --n-head 2 --block-size 300 --batch 5
 same_models --steps 30 --batch 5 --holdout 100 --recipe lesson
 if [ -n "$ALL" ]; then
     same_models --steps 2 --data "$T/docs" --n-embd 128 --n-layer 4 --block-size 128

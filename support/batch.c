@@ -1,0 +1,111 @@
+/* batch.c: a batch in parts, each a few documents on a tape of its own.
+ *
+ * A part is a copy of the model. It records, computes and goes back by itself, so threads can take
+ * one each and have nothing in common until their gradients are added up. That is done in the order
+ * of the parts. What the parts are depends on the batch and the model, not on the threads: the
+ * result is the same to the last bit for every number of threads.
+ *
+ * Only for small models. In larger ones a single entry of the tape is work enough for all threads,
+ * and the copies would take much memory.
+ */
+#define _XOPEN_SOURCE 700
+#include "job.h"
+#include "threads.h"
+
+#include <stdatomic.h>
+
+enum { PART = 4, MOST_PARTS = 16, SMALL = 1 << 14 };  // documents; parts; parameters
+
+size_t n_batch_parts(const Config *config, uint64_t num_params)
+{
+    uint64_t n = config->batch / PART;
+    if (!have_threads || n < 2 || num_params > SMALL) return 0;
+    return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
+}
+
+// Memory runs out in a thread: the first one ends the command, the others wait for that.
+static const Run *the_run;
+
+static void only_one_reports(void)
+{
+    static atomic_flag reported = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&reported)) sleep(1);
+    (the_run->job->no_memory)();  // the function, not the macro
+}
+
+bool new_batch(Run *run)
+{
+    Batch *batch = &run->job->batch;
+    size_t n = n_batch_parts(run->config, run->model.num_params);
+    uint64_t most = n ? run->config->batch / n + 1 : 0;
+    if (n == 0) return true;
+    batch->parts = calloc(n, sizeof *batch->parts);
+    batch->sums = calloc(n, sizeof *batch->sums);
+    if (!batch->parts || !batch->sums) return no_memory();
+    while (batch->n < n) {
+        Model *part = &batch->parts[batch->n++];
+        if (!copy_model(part, run, most)) return false;
+        part->tape.no_memory = only_one_reports;
+    }
+    the_run = run;
+    return true;
+}
+
+void free_batch(Batch *batch)
+{
+    while (batch->n > 0) free_model(&batch->parts[--batch->n]);
+    free(batch->parts);
+    free(batch->sums);
+}
+
+// What the threads share in a step.
+typedef struct {
+    Run *run;
+    uint64_t first;  // document of the step
+} BatchStep;
+
+// Part i of n of a batch begins with this document.
+static uint64_t part_begin(uint64_t batch, size_t n, size_t i) { return batch * i / n; }
+
+static void run_part(void *context, size_t i, double *unused)
+{
+    const BatchStep *step = context;
+    Run *run = step->run;
+    Batch *batch = &run->job->batch;
+    Model *part = &batch->parts[i];
+    Tape *tape = &part->tape;
+    uint64_t size = run->config->batch;
+    uint64_t begin = part_begin(size, batch->n, i), end = part_begin(size, batch->n, i + 1);
+    (void)unused;
+    memcpy(part->params, run->model.params, (size_t)part->num_params * sizeof *part->params);
+    tape_drop(tape);
+    double *sum = sum_of_losses(run, part, step->first + begin, end - begin);
+    backward(tape, ag_mul_const(tape, sum, 1 / (double)size, 1));
+    batch->sums[i] = *sum;
+}
+
+// Moves the gradients of all parts to those of the model, in order.
+static void add_gradients(Run *run)
+{
+    Batch *batch = &run->job->batch;
+    size_t n = (size_t)run->model.num_params;
+    double *g = grad(&run->model.tape, run->model.params);
+    for (size_t i = 0; i < batch->n; i++) {
+        Model *part = &batch->parts[i];
+        double *more = grad(&part->tape, part->params);
+        for (size_t k = 0; k < n; k++) g[k] += more[k];
+        memset(more, 0, n * sizeof *more);
+    }
+}
+
+double *fast_batch(Run *run, uint64_t first)
+{
+    Batch *batch = &run->job->batch;
+    if (batch->n == 0) return NULL;
+    wake_threads(batch->n);
+    share(run_part, &(BatchStep){run, first}, batch->n, NULL);
+    add_gradients(run);
+    double *sum = ag_scalar(&run->model.tape, 0);
+    for (size_t i = 0; i < batch->n; i++) *sum += batch->sums[i];
+    return sum;
+}
