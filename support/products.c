@@ -50,8 +50,13 @@ static void cut_task(Shared *shared, size_t wanted)
     size_t n = task->end;
     size_t panels = (task->right + WIDTH - 1) / WIDTH;
     size_t cuts = shared->of_rows ? n_block_cuts(n) : n_cuts(n);
-    shared->across = smaller(panels, wanted);
-    shared->down = smaller(cuts, (wanted + shared->across - 1) / shared->across);
+    if (shared->of_rows || task->p->cols * task->p->rows[task->p->n - 1] > 20000) {
+        shared->across = smaller(panels, wanted);
+        shared->down = smaller(cuts, (wanted + shared->across - 1) / shared->across);
+    } else {
+        shared->down = smaller(smaller(cuts, wanted), n / 32 ? n / 32 : 1);
+        shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
+    }
 }
 
 static void do_task(const Shared *shared, size_t part, double *scratch)

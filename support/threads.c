@@ -4,9 +4,11 @@
  * same time, and it does them all. Which thread does a part makes no difference to its bits, so the
  * number of threads makes none.
  *
- *   claiming   One number, `ticket`, says which work it is (high half) and how many of its parts are
- *              left (low half). Whoever lowers it by one has a part. Nobody waits for a thread that
- *              has no part: if the others are late, this thread does everything itself.
+ *   claiming   One number, `ticket`, says which work it is, and which of its parts are left: those
+ *              from `front` to `back`. Whoever moves one of these by one has a part. The thread that
+ *              shares takes parts from the front, the others from the back: so with two threads,
+ *              neighbors stay in the cache of one processor from work to work. Nobody waits for a
+ *              thread that has no part: if the others are late, this thread does everything itself.
  *   ending     Each part that is done raises `done`. The work stays in place until all are.
  *   waiting    A thread without a part looks for one for some microseconds, then sleeps. New work
  *              wakes sleepers, but never so many that more threads are awake than processors, and
@@ -53,7 +55,7 @@ const bool have_threads = false;
 enum { SPINS = 4000, STACK = 1024 * 1024 };
 
 static struct Pool {
-    _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and how many parts are left
+    _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and the parts that are left
     _Alignas(64) atomic_size_t done;           // parts
     _Alignas(64) atomic_size_t awake;          // workers
     atomic_int stop, busy;                     // as bool, which some machines cannot exchange
@@ -80,15 +82,21 @@ static void spin(int i)
 #endif
 }
 
+// A ticket: 32 bits of the number of the work, 16 of front, 16 of back.
+#define FRONT ((uint_fast64_t)1 << 16)
+static size_t front_of(uint_fast64_t ticket) { return ticket >> 16 & UINT16_MAX; }
+static size_t back_of(uint_fast64_t ticket) { return ticket & UINT16_MAX; }
+
 // Does parts as long as there are any. Was there one?
-static bool do_parts(double *scratch)
+static bool do_parts(bool from_front, double *scratch)
 {
     bool any = false;
     uint_fast64_t ticket = atomic_load(&pool.ticket);
-    while (ticket & UINT32_MAX) {
-        if (!atomic_compare_exchange_weak(&pool.ticket, &ticket, ticket - 1)) continue;
+    while (front_of(ticket) < back_of(ticket)) {
+        uint_fast64_t next = from_front ? ticket + FRONT : ticket - 1;
+        if (!atomic_compare_exchange_weak(&pool.ticket, &ticket, next)) continue;
         ANNOTATE_HAPPENS_AFTER(&pool.ticket);
-        pool.part(pool.context, pool.n_parts - (size_t)(ticket & UINT32_MAX), scratch);
+        pool.part(pool.context, from_front ? front_of(ticket) : back_of(next), scratch);
         ANNOTATE_HAPPENS_BEFORE(&pool.done);
         atomic_fetch_add(&pool.done, 1);
         any = true;
@@ -97,7 +105,11 @@ static bool do_parts(double *scratch)
     return any;
 }
 
-static bool there_is_work(void) { return (atomic_load(&pool.ticket) & UINT32_MAX) > 0; }
+static bool there_is_work(void)
+{
+    uint_fast64_t ticket = atomic_load(&pool.ticket);
+    return front_of(ticket) < back_of(ticket);
+}
 
 // Sleeps until called, then does parts until there have been none for a while. Whether there is work
 // is asked again once it no longer counts as awake: share() may just have seen that it does.
@@ -112,7 +124,7 @@ static void *work(void *unused)
         if (atomic_load(&pool.stop)) return unused;
         for (bool more = true; more;) {
             for (int i = 0; i < SPINS; i++) {
-                if (do_parts(scratch)) i = 0;
+                if (do_parts(false, scratch)) i = 0;
                 spin(i);
             }
             atomic_fetch_sub(&pool.awake, 1);
@@ -185,7 +197,7 @@ static void wait_until_done(void)
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
-    bool alone = n_threads == 1 || n_parts == 1;
+    bool alone = n_threads == 1 || n_parts == 1 || n_parts > UINT16_MAX;
     if (n_parts <= n_threads) alone = alone || atomic_load(&pool.awake) == 0;
     if (!alone && !pool.started) start();
     if (!alone && pool.alone_until > 0) alone = seconds() < pool.alone_until;
@@ -200,7 +212,7 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     ANNOTATE_HAPPENS_BEFORE(&pool.ticket);
     atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
     call(n_parts - 1);
-    do_parts(scratch);
+    do_parts(true, scratch);
     if (atomic_load(&pool.done) < n_parts) wait_until_done();
     ANNOTATE_HAPPENS_AFTER(&pool.done);
     atomic_store(&pool.busy, false);
