@@ -47,6 +47,13 @@ if command -v gdb >/dev/null 2>&1 && gdb -nx -q -batch -ex 'break main' -ex run 
         </dev/null | grep -q '= 42'; then
     have_gdb=1
 fi
+if [ -n "$have_gdb" ] && gdb -nx -q -batch -ex 'break main' -ex run -ex 'print abs(-42)' ./microgpt-debug 2>&1 </dev/null |
+        grep -q "Couldn't write extended state"; then
+    shim=$(mktemp -d)  # without a space in its name
+    trap 'rm -rf "$shim"' EXIT
+    check "what gdb needs on this processor" "$CC" -shared -fPIC -O1 -o "$shim/xstate.so" tests/debugger/xstate.c -ldl
+    export LD_PRELOAD="$shim/xstate.so"
+fi
 have_lldb=
 if command -v lldb >/dev/null 2>&1 && lldb --no-lldbinit -b -o 'breakpoint set -n main' -o run -o 'expression 6*7' \
         ./microgpt-debug 2>&1 </dev/null | grep -q '= 42'; then
