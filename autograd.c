@@ -512,21 +512,20 @@ static void softmax_backward(const Tape *t, const Entry *e)
         ga[i] += e->out[i] * (g[i] - mean);
 }
 
-// a[i] * scale, with scale = (mean of the squares + eps)^-0.5. Local
-// derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
-// if i = k. e->c is eps until forward, which runs once, puts scale there.
-double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
+// a[i] * scale, with scale = (mean square + RMSNORM_EPS)^-0.5. Local derivatives:
+// d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale if i = k.
+double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
-    return finish(t, record(t, OP_RMSNORM, out, n, a, NULL, eps));
+    return finish(t, record(t, OP_RMSNORM, out, n, a, NULL, 0));
 }
 static void rmsnorm_forward(Entry *e)
 {
-    double n = (double)e->n;
-    double scale = 1 / sqrt(dot(e->a, e->a, e->n) / n + e->c);
+    double ms = dot(e->a, e->a, e->n) / (double)e->n;  // mean square
+    double scale = 1 / sqrt(ms + RMSNORM_EPS);
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] * scale;
-    e->c = scale;
+    e->c = scale;  // for backward
 }
 static void rmsnorm_backward(const Tape *t, const Entry *e)
 {

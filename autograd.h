@@ -14,8 +14,8 @@
  * A value is passed around as a pointer: *x is its data, *grad(t, x) its
  * gradient. Values made together are neighbors in memory, so a pointer to
  * the first is a vector: x[i], grad(t, x)[i]; and x + start is a slice. An
- * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 and
- * p grad(t, x)[0]@16 show a vector of sixteen; in lldb, parray 16 x.
+ * operation on n neighbors is n scalar operations. To see sixteen neighbors:
+ * p x[0]@16 in gdb, parray 16 x in lldb.
  */
 #ifndef AUTOGRAD_H
 #define AUTOGRAD_H
@@ -64,7 +64,7 @@ typedef struct {
         double *b;  // the second operand, if there is one
         Matrix *w;  // linear: the matrix
     };
-    double c;                 // the constant, if any; rmsnorm: its scale
+    double c;                 // the constant; rmsnorm: forward's scale
     uint32_t length, stride;  // b as rows: how long, how far apart
 } Entry;
 
@@ -140,10 +140,10 @@ double ag_max(Tape *t, const double *a, size_t n);  // a number, not a value
 
 // x dot row i of w, to out[i]
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
-// e^a[i] / (e^a[0] + ... + e^a[n-1])
-double *ag_softmax(Tape *t, double *a, size_t n);
-// a[i] / sqrt(mean of the squares + eps)
-double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);
+double *ag_softmax(Tape *t, double *a, size_t n);  // e^a[i] / sum_k e^a[k]
+#define RMSNORM_EPS 1e-5
+// a[i] / sqrt(mean square + RMSNORM_EPS)
+double *ag_rmsnorm(Tape *t, double *a, size_t n);
 
 // One row per Op: its name, how it computes out, how gradients flow back.
 typedef struct {

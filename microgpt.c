@@ -160,11 +160,11 @@ double *softmax(Tape *tape, double *logits, size_t n)
 // rmsnorm: scales x so that the mean of its squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    double eps = 1e-5;
-    if (tape->fused) return ag_rmsnorm(tape, x, eps, n);
+    if (tape->fused) return ag_rmsnorm(tape, x, n);
     double *sum_of_squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
     double *ms = ag_mul_const(tape, sum_of_squares, 1 / (double)n, 1);
-    double *scale = ag_pow(tape, ag_add_const(tape, ms, eps, 1), -0.5, 1);
+    double *ms_eps = ag_add_const(tape, ms, RMSNORM_EPS, 1);
+    double *scale = ag_pow(tape, ms_eps, -0.5, 1);
     return ag_mul_scalar(tape, x, scale, n);
 }
 

@@ -612,7 +612,6 @@ static void plain_forward(void)
         for (size_t k = 0; k < n; k++) {
             e->out[k] = NAN;
         }
-        e->c = e->op == OP_RMSNORM ? 1e-5 : e->c;  // forward replaced it by the scale
         operations[e->op].forward(e);
     }
 }
@@ -1057,7 +1056,7 @@ static double *lanes(Tape *tape, enum LaneCase which, size_t n, Matrix *w, doubl
         if (marked) {
             tape_lane(tape);
         }
-        double *in = ag_rmsnorm(tape, ag_add(tape, x + s, x + 6, 6), 1e-5, 6);
+        double *in = ag_rmsnorm(tape, ag_add(tape, x + s, x + 6, 6), 6);
         ag_linear(tape, keys + s * 6, in, &w[which == OTHER_MATRIX && s == 3]);
         double *query = ag_relu(tape, ag_linear(tape, ag_vector(tape, 6), in, &w[0]), 6);
         if ((which == LONGER_FIRST && s == 1) || (which == LONGER_LAST && s == n - 1) ||
