@@ -13,9 +13,8 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * The tape. Its values live in chunks: first the values of the chunk, then
- * their gradients. No vector spans two chunks. support/chunks.c starts,
- * grows and frees the tape.
+ * The tape. A chunk of its memory holds values, then their gradients. No
+ * vector spans two chunks. support/chunks.c starts, grows and frees it all.
  */
 void tape_mark(Tape *t)
 {
@@ -32,7 +31,7 @@ void tape_drop(Tape *t)
     t->n_entries = t->n_computed = t->kept_entries;
     t->n_values = t->kept_values;
     t->this_chunk = t->kept_chunk;
-    t->data = t->chunks[t->this_chunk];
+    t->chunk = t->chunks[t->this_chunk];
 }
 
 static size_t round_up(size_t n)
@@ -40,15 +39,15 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector takes whole blocks of BLOCK values; single values are packed.
-// The last block of a chunk stays free, because fast loops may read it.
+// A vector takes whole blocks of BLOCK values; single values are packed. A
+// fast loop may read a block too far, so the last of a chunk stays free.
 double *ag_vector(Tape *t, size_t n)
 {
     size_t end = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     if (at + room > end) return vector_in_next_chunk(t, n);
     t->n_values = at + room;
-    return t->data + at;
+    return t->chunk + at;
 }
 
 double *ag_scalar(Tape *t, double data)
@@ -502,7 +501,7 @@ static void softmax_forward(Entry *e)
         total += out[i];
     }
     for (size_t i = 0; i < e->n; i++)
-        out[i] *= 1 / total;  // times 1 / total, to round like softmax()
+        out[i] *= 1 / total;  // not out[i] / total: softmax() rounds so
 }
 static void softmax_backward(const Tape *t, const Entry *e)
 {
@@ -512,8 +511,9 @@ static void softmax_backward(const Tape *t, const Entry *e)
         ga[i] += e->out[i] * (g[i] - mean);
 }
 
-// a[i] * scale, with scale = (mean square + RMSNORM_EPS)^-0.5. Local derivatives:
-// d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale if i = k.
+// a[i] * scale, with scale = (mean square + RMSNORM_EPS)^-0.5. Local
+// derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
+// if i = k.
 double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -569,7 +569,7 @@ void tape_compute(Tape *t)
     lanes_forward(t);  // for speed alone: what lanes put off, side by side
     for (; t->n_computed < t->n_entries; t->n_computed++) {
         Entry *e = &t->entries[t->n_computed];
-        if (fast_forward(e)) continue;  // for speed alone: the same, faster
+        if (fast_forward(e)) continue;  // for speed alone: this entry
         operations[e->op].forward(e);
     }
 }

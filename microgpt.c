@@ -179,9 +179,9 @@ void new_cache(Model *model, size_t positions)
 }
 
 // The model itself. A word before a colon, as in `emb:`, names the value
-// made on that line; the debugger reads it there. A number before a colon is
-// a line of the Python program in "Multi-Head Attention", lesson 6 of part 3
-// of https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
+// made on that line; the debugger reads it there. A number before a colon
+// is a line of the Python program in "Multi-Head Attention", lesson 6 of
+// part 3 of https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
 double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;

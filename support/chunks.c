@@ -46,7 +46,7 @@ double *vector_in_next_chunk(Tape *t, size_t n)
 {
     if (n > t->chunk_size - BLOCK) abort();  // a mistake in the program, not in its input
     if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) out_of_memory(t);
-    t->data = t->chunks[++t->this_chunk];
+    t->chunk = t->chunks[++t->this_chunk];
     t->n_values = 0;
     return ag_vector(t, n);
 }
@@ -69,7 +69,7 @@ bool tape_init(Tape *t, size_t max_vector)
         tape_free(t);
         return false;
     }
-    t->data = t->chunks[0];
+    t->chunk = t->chunks[0];
     return true;
 }
 

@@ -263,7 +263,7 @@ static void test_tape(void)
     for (int i = 0; i < 100000; i++) {
         tape_drop(&mine);
         double *s = ag_exp(&mine, ag_mul_const(&mine, p, 0.5, 1), 1);
-        fits = fits && mine.n_entries == 2 && s < mine.data + 100;
+        fits = fits && mine.n_entries == 2 && s < mine.chunk + 100;
     }
     check(fits, "a hundred thousand passes fit where one does");
 
@@ -306,7 +306,7 @@ static void test_tape(void)
 
     check(!tape_init(&mine, SIZE_MAX / 2), "a tape that no memory holds");
     tape_free(&mine);
-    check(mine.data == NULL && mine.entries == NULL, "a tape is freed twice without harm");
+    check(mine.chunk == NULL && mine.entries == NULL, "a tape is freed twice without harm");
 }
 
 static void test_ten_million(void)
@@ -619,7 +619,7 @@ static void plain_forward(void)
 static void plain_backward(double *result)
 {
     for (size_t i = t.kept_values; i < t.n_values; i++) {
-        grad(&t, t.data)[i] = 0;
+        grad(&t, t.chunk)[i] = 0;
     }
     *grad(&t, result) = 1;
     for (size_t i = t.n_entries; i-- > t.kept_entries;) {
@@ -638,8 +638,8 @@ static size_t run_one(Build *build, const Sizes *s, enum Way way, double *values
         grad(&t, buffer)[i] = 0.5;
     }
     for (size_t i = t.n_values; i < t.n_values + 5000; i++) {
-        t.data[i] = NAN;
-        grad(&t, t.data)[i] = NAN;
+        t.chunk[i] = NAN;
+        grad(&t, t.chunk)[i] = NAN;
     }
     if (way == WAITING) {
         tape_lane(&t);
@@ -951,8 +951,8 @@ static void test_no_memory(void)
     check(told, "a tape that cannot grow: expected no_memory() to be called");
     tape.chunk_size = chunk;
     tape_drop(&tape);
-    check_near("then what stood before the mark is there", 7, *tape.data, 0);
-    check_near("and the tape is used again", 49, *ag_mul(&tape, tape.data, tape.data, 1), 0);
+    check_near("then what stood before the mark is there", 7, *tape.chunk, 0);
+    check_near("and the tape is used again", 49, *ag_mul(&tape, tape.chunk, tape.chunk, 1), 0);
     (void)x;
     tape_free(&tape);
 }
