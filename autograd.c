@@ -13,9 +13,8 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * The tape. Its values live in chunks: first the values of the chunk, then
- * their gradients. No vector spans two chunks. support/chunks.c starts,
- * grows and frees the tape.
+ * The tape. A chunk of its memory holds values, then their gradients. No
+ * vector spans two chunks. support/chunks.c starts, grows and frees it all.
  */
 void tape_mark(Tape *t)
 {
@@ -32,7 +31,7 @@ void tape_drop(Tape *t)
     t->n_entries = t->n_computed = t->kept_entries;
     t->n_values = t->kept_values;
     t->this_chunk = t->kept_chunk;
-    t->data = t->chunks[t->this_chunk];
+    t->chunk = t->chunks[t->this_chunk];
 }
 
 static size_t round_up(size_t n)
@@ -40,15 +39,15 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector takes whole blocks of BLOCK values; single values are packed.
-// The last block of a chunk stays free, because fast loops may read it.
+// A vector takes whole blocks of BLOCK values; single values are packed. A
+// fast loop may read a block too far, so the last of a chunk stays free.
 double *ag_vector(Tape *t, size_t n)
 {
     size_t end = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
     if (at + room > end) return vector_in_next_chunk(t, n);
     t->n_values = at + room;
-    return t->data + at;
+    return t->chunk + at;
 }
 
 double *ag_scalar(Tape *t, double data)
@@ -62,8 +61,8 @@ double *ag_scalar(Tape *t, double data)
  * Recording: record() writes an entry, finish() has it computed.
  */
 // Writes the fields in place: copying a finished Entry is much slower.
-static inline Entry *record(Tape *t, Op op, double *out, size_t n,
-                            double *a, double *b, double c)
+static inline Entry *record(Tape *t, Op op, double *out, double *a,
+                            double *b, double c, size_t n)
 {
     Entry *e = &t->entries[t->n_entries++];
     e->op = op;
@@ -88,22 +87,22 @@ static double *finish(Tape *t, const Entry *e)
 }
 
 // One entry per atom. Out of line, to keep atoms() small.
-static NOINLINE double *each_atom(Tape *t, Op op, double *out, size_t n,
-                                  double *a, double *b, double c)
+static NOINLINE double *each_atom(Tape *t, Op op, double *out, double *a,
+                                  double *b, double c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        finish(t, record(t, op, out + i, 1, a + i, b ? b + i : NULL, c));
+        finish(t, record(t, op, out + i, a + i, b ? b + i : NULL, c, 1));
     return out;
 }
 
 // An atom on n neighbors: one entry, or n if the tape is not fused. Writes
 // to out, or to new values if out is NULL.
-static inline double *atoms(Tape *t, Op op, double *out, size_t n,
-                            double *a, double *b, double c)
+static inline double *atoms(Tape *t, Op op, double *out, double *a,
+                            double *b, double c, size_t n)
 {
     if (!out) out = ag_vector(t, n);
-    if (!t->fused) return each_atom(t, op, out, n, a, b, c);
-    return finish(t, record(t, op, out, n, a, b, c));
+    if (!t->fused) return each_atom(t, op, out, a, b, c, n);
+    return finish(t, record(t, op, out, a, b, c, n));
 }
 
 /* ------------------------------------------------------------------------
@@ -113,7 +112,7 @@ static inline double *atoms(Tape *t, Op op, double *out, size_t n,
 // a + b. Local derivatives: 1 and 1.
 double *ag_add(Tape *t, double *a, double *b, size_t n)
 {
-    return atoms(t, OP_ADD, NULL, n, a, b, 0);
+    return atoms(t, OP_ADD, NULL, a, b, 0, n);
 }
 static void add_forward(Entry *e)
 {
@@ -132,7 +131,7 @@ static void add_backward(const Tape *t, const Entry *e)
 // a * b. Local derivatives: b and a.
 double *ag_mul(Tape *t, double *a, double *b, size_t n)
 {
-    return atoms(t, OP_MUL, NULL, n, a, b, 0);
+    return atoms(t, OP_MUL, NULL, a, b, 0, n);
 }
 static void mul_forward(Entry *e)
 {
@@ -151,7 +150,7 @@ static void mul_backward(const Tape *t, const Entry *e)
 // a^c. Local derivative: c * a^(c-1). Squares are common; they need no pow.
 double *ag_pow(Tape *t, double *a, double c, size_t n)
 {
-    return atoms(t, OP_POW, NULL, n, a, NULL, c);
+    return atoms(t, OP_POW, NULL, a, NULL, c, n);
 }
 static void pow_forward(Entry *e)
 {
@@ -169,7 +168,7 @@ static void pow_backward(const Tape *t, const Entry *e)
 // log a. Local derivative: 1 / a.
 double *ag_log(Tape *t, double *a, size_t n)
 {
-    return atoms(t, OP_LOG, NULL, n, a, NULL, 0);
+    return atoms(t, OP_LOG, NULL, a, NULL, 0, n);
 }
 static void log_forward(Entry *e)
 {
@@ -186,7 +185,7 @@ static void log_backward(const Tape *t, const Entry *e)
 // e^a. Local derivative: e^a, which is out.
 double *ag_exp(Tape *t, double *a, size_t n)
 {
-    return atoms(t, OP_EXP, NULL, n, a, NULL, 0);
+    return atoms(t, OP_EXP, NULL, a, NULL, 0, n);
 }
 static void exp_forward(Entry *e)
 {
@@ -203,7 +202,7 @@ static void exp_backward(const Tape *t, const Entry *e)
 // max(a, 0). Local derivative: 1 where a is positive, else 0.
 double *ag_relu(Tape *t, double *a, size_t n)
 {
-    return atoms(t, OP_RELU, NULL, n, a, NULL, 0);
+    return atoms(t, OP_RELU, NULL, a, NULL, 0, n);
 }
 static void relu_forward(Entry *e)
 {
@@ -220,7 +219,7 @@ static void relu_backward(const Tape *t, const Entry *e)
 // a + c. Local derivative: 1.
 double *ag_add_const(Tape *t, double *a, double c, size_t n)
 {
-    return atoms(t, OP_ADD_CONST, NULL, n, a, NULL, c);
+    return atoms(t, OP_ADD_CONST, NULL, a, NULL, c, n);
 }
 static void add_const_forward(Entry *e)
 {
@@ -237,7 +236,7 @@ static void add_const_backward(const Tape *t, const Entry *e)
 // a * c. Local derivative: c.
 double *ag_mul_const(Tape *t, double *a, double c, size_t n)
 {
-    return atoms(t, OP_MUL_CONST, NULL, n, a, NULL, c);
+    return atoms(t, OP_MUL_CONST, NULL, a, NULL, c, n);
 }
 static void mul_const_forward(Entry *e)
 {
@@ -254,7 +253,7 @@ static void mul_const_backward(const Tape *t, const Entry *e)
 // a, copied to out. Local derivative: 1, so add_const_backward() serves.
 double *ag_copy(Tape *t, double *out, double *a, size_t n)
 {
-    return atoms(t, OP_COPY, out, n, a, NULL, 0);
+    return atoms(t, OP_COPY, out, a, NULL, 0, n);
 }
 static void copy_forward(Entry *e)
 {
@@ -287,11 +286,11 @@ double *ag_div(Tape *t, double *a, double *b, size_t n)
 static double *sum_of_products(Tape *t, double *out, double *a, double *b,
                                size_t stride, size_t n)
 {
-    double *sum = atoms(t, OP_MUL, n == 1 ? out : NULL, 1, a, b, 0);
+    double *sum = atoms(t, OP_MUL, n == 1 ? out : NULL, a, b, 0, 1);
     for (size_t i = 1; i < n; i++) {
         double *product = ag_mul(t, a + i, b + i * stride, 1);
         double *place = i == n - 1 ? out : NULL;
-        sum = atoms(t, OP_ADD, place, 1, sum, product, 0);
+        sum = atoms(t, OP_ADD, place, sum, product, 0, 1);
     }
     return out;
 }
@@ -324,9 +323,9 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
     if (t->fused)
-        return finish(t, record(t, OP_MUL_SCALAR, out, n, a, s, 0));
+        return finish(t, record(t, OP_MUL_SCALAR, out, a, s, 0, n));
     for (size_t i = 0; i < n; i++)
-        atoms(t, OP_MUL, out + i, 1, a + i, s, 0);
+        atoms(t, OP_MUL, out + i, a + i, s, 0, 1);
     return out;
 }
 static void mul_scalar_forward(Entry *e)
@@ -346,7 +345,7 @@ double *ag_sum(Tape *t, double *a, size_t n)
 {
     if (t->fused) {
         double *out = ag_vector(t, 1);
-        return finish(t, record(t, OP_SUM, out, n, a, NULL, 0));
+        return finish(t, record(t, OP_SUM, out, a, NULL, 0, n));
     }
     double *sum = a;
     for (size_t i = 1; i < n; i++)
@@ -370,7 +369,7 @@ static void sum_backward(const Tape *t, const Entry *e)
 // a[0] * b[0] + a[1] * b[1] + ... Local derivatives: b[i] and a[i].
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    if (t->fused) return finish(t, record(t, OP_DOT, out, n, a, b, 0));
+    if (t->fused) return finish(t, record(t, OP_DOT, out, a, b, 0, n));
     return sum_of_products(t, out, a, b, 1, n);
 }
 static void dot_forward(Entry *e)
@@ -391,7 +390,7 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
 {
     double *out = ag_vector(t, n_keys);
     if (t->fused) {
-        Entry *e = record(t, OP_ROW_DOTS, out, n_keys, query, keys, scale);
+        Entry *e = record(t, OP_ROW_DOTS, out, query, keys, scale, n_keys);
         e->length = (uint32_t)length;
         e->stride = (uint32_t)stride;
         return finish(t, e);
@@ -423,7 +422,7 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
     double *out = ag_vector(t, length);
     if (t->fused) {
         Entry *e =
-            record(t, OP_WEIGHTED_SUM, out, n_rows, weights, rows, 0);
+            record(t, OP_WEIGHTED_SUM, out, weights, rows, 0, n_rows);
         e->length = (uint32_t)length;
         e->stride = (uint32_t)stride;
         return finish(t, e);
@@ -451,7 +450,7 @@ static void weighted_sum_backward(const Tape *t, const Entry *e)
 // x dot row i of w. Local derivatives: row i, and x.
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
 {
-    Entry *e = record(t, OP_LINEAR, out, w->rows, x, NULL, 0);
+    Entry *e = record(t, OP_LINEAR, out, x, NULL, 0, w->rows);
     e->w = w;
     return finish(t, e);
 }
@@ -492,7 +491,7 @@ double ag_max(Tape *t, const double *a, size_t n)
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
-    return finish(t, record(t, OP_SOFTMAX, out, n, a, NULL, 0));
+    return finish(t, record(t, OP_SOFTMAX, out, a, NULL, 0, n));
 }
 static void softmax_forward(Entry *e)
 {
@@ -502,7 +501,7 @@ static void softmax_forward(Entry *e)
         total += out[i];
     }
     for (size_t i = 0; i < e->n; i++)
-        out[i] *= 1 / total;  // times 1 / total, to round like softmax()
+        out[i] *= 1 / total;  // not out[i] / total: softmax() rounds so
 }
 static void softmax_backward(const Tape *t, const Entry *e)
 {
@@ -512,21 +511,21 @@ static void softmax_backward(const Tape *t, const Entry *e)
         ga[i] += e->out[i] * (g[i] - mean);
 }
 
-// a[i] * scale, with scale = (mean of the squares + eps)^-0.5. Local
+// a[i] * scale, with scale = (mean square + RMSNORM_EPS)^-0.5. Local
 // derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
-// if i = k. e->c is eps until forward, which runs once, puts scale there.
-double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n)
+// if i = k.
+double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
-    return finish(t, record(t, OP_RMSNORM, out, n, a, NULL, eps));
+    return finish(t, record(t, OP_RMSNORM, out, a, NULL, 0, n));
 }
 static void rmsnorm_forward(Entry *e)
 {
-    double n = (double)e->n;
-    double scale = 1 / sqrt(dot(e->a, e->a, e->n) / n + e->c);
+    double ms = dot(e->a, e->a, e->n) / (double)e->n;  // mean square
+    double scale = 1 / sqrt(ms + RMSNORM_EPS);
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] * scale;
-    e->c = scale;
+    e->c = scale;  // for backward
 }
 static void rmsnorm_backward(const Tape *t, const Entry *e)
 {
@@ -570,7 +569,7 @@ void tape_compute(Tape *t)
     lanes_forward(t);  // for speed alone: what lanes put off, side by side
     for (; t->n_computed < t->n_entries; t->n_computed++) {
         Entry *e = &t->entries[t->n_computed];
-        if (fast_forward(e)) continue;  // for speed alone: the same, faster
+        if (fast_forward(e)) continue;  // for speed alone: this entry
         operations[e->op].forward(e);
     }
 }

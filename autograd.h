@@ -14,8 +14,8 @@
  * A value is passed around as a pointer: *x is its data, *grad(t, x) its
  * gradient. Values made together are neighbors in memory, so a pointer to
  * the first is a vector: x[i], grad(t, x)[i]; and x + start is a slice. An
- * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 and
- * p grad(t, x)[0]@16 show a vector of sixteen; in lldb, parray 16 x.
+ * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 shows
+ * sixteen of them; in lldb, parray 16 x.
  */
 #ifndef AUTOGRAD_H
 #define AUTOGRAD_H
@@ -64,7 +64,7 @@ typedef struct {
         double *b;  // the second operand, if there is one
         Matrix *w;  // linear: the matrix
     };
-    double c;                 // the constant, if any; rmsnorm: its scale
+    double c;                 // the constant; rmsnorm: forward's scale
     uint32_t length, stride;  // b as rows: how long, how far apart
 } Entry;
 
@@ -72,10 +72,10 @@ typedef struct {
 typedef struct {
     Entry *entries;  // [n_entries] what was done, in order
     size_t n_entries, n_computed, max_entries;  // recorded, computed, room
-    double *data;  // [2 * chunk_size] this chunk: values, then gradients
-    size_t n_values, chunk_size;  // values in this chunk; room for values
-    double **chunks;              // [n_chunks] full ones, this one, spares
-    size_t n_chunks, this_chunk;  // this_chunk: its index
+    double *chunk;  // [2 * chunk_size] in use: values, then gradients
+    size_t n_values, chunk_size;  // values in it; room for values
+    double **chunks;              // [n_chunks] full, in use, spare
+    size_t n_chunks, this_chunk;  // this_chunk: index of the one in use
     size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
     bool fused;               // one entry per call, or (false) per atom
     void (*no_memory)(void);  // called when it cannot grow; never returns
@@ -88,9 +88,9 @@ void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
 
-// Computes all gradients. Values made after the mark start from 0; values
-// made before it add to what they have. An entry that does not reach the
-// result adds 0 times its derivative: NaN if the derivative is infinite.
+// Computes all gradients. For values made after the mark they start at 0;
+// for older values they add to what is there. An entry that does not lead
+// to the result adds 0 times its derivative: NaN if that is infinite.
 void backward(Tape *t, double *result);
 
 // The gradient of a value, or of the first of several neighbors.
@@ -133,17 +133,17 @@ double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
 double *ag_weighted_sum(Tape *t, double *weights, double *rows,
                         size_t n_rows, size_t stride, size_t length);
 
-double ag_max(Tape *t, const double *a, size_t n);  // a number, not a value
+double ag_max(Tape *t, const double *a, size_t n);  // a number: no gradient
 
 // One entry each, for a fused tape only. linear(), softmax() and rmsnorm()
 // in microgpt.c define them with atoms.
 
 // x dot row i of w, to out[i]
 double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
-// e^a[i] / (e^a[0] + ... + e^a[n-1])
-double *ag_softmax(Tape *t, double *a, size_t n);
-// a[i] / sqrt(mean of the squares + eps)
-double *ag_rmsnorm(Tape *t, double *a, double eps, size_t n);
+double *ag_softmax(Tape *t, double *a, size_t n);  // e^a[i] / sum_k e^a[k]
+#define RMSNORM_EPS 1e-5
+// a[i] / sqrt(mean square + RMSNORM_EPS)
+double *ag_rmsnorm(Tape *t, double *a, size_t n);
 
 // One row per Op: its name, how it computes out, how gradients flow back.
 typedef struct {

@@ -9,8 +9,8 @@
 #define _XOPEN_SOURCE 700  // for M_PI
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "autograd.h"
-// defines: Model, Run, and what support/ does for this file; includes
-// Config, Documents, Random, say(), fast_adam()
+// defines: Model, Run, and the calls to and from support/; through its own
+// includes also Config, Documents, Random, say(), fast_adam()
 #include "support/model.h"
 
 #include <inttypes.h>
@@ -127,12 +127,12 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 }
 
 /* ------------------------------------------------------------------------
- * Model: a token and its position go in; a score for every token that may
- * come next, the logits, comes out. First, its three building blocks, each
+ * Model: a token and its position go in; the logits come out, a score for
+ * every token that may come next. First, its three building blocks, each
  * defined by atoms. A fused tape records each as one entry instead.
  */
-// linear: out[i] = sum_j w[i][j] * x[j]. linear_into() takes out, so that
-// keys and values go straight into the cache.
+// linear: out[i] = sum_j w[i][j] * x[j]. The caller of linear_into() says
+// where out is, so that keys and values go straight into the cache.
 static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
 {
     if (tape->fused) return ag_linear(tape, out, x, w);
@@ -151,7 +151,7 @@ static double *linear(Tape *tape, double *x, Matrix *w)
 double *softmax(Tape *tape, double *logits, size_t n)
 {
     if (tape->fused) return ag_softmax(tape, logits, n);
-    double max_val = ag_max(tape, logits, n);  // a number, not a value
+    double max_val = ag_max(tape, logits, n);  // a number: no gradient
     double *exps = ag_exp(tape, ag_add_const(tape, logits, -max_val, n), n);
     double *total = ag_sum(tape, exps, n);
     return ag_mul_scalar(tape, exps, ag_pow(tape, total, -1, 1), n);
@@ -160,11 +160,11 @@ double *softmax(Tape *tape, double *logits, size_t n)
 // rmsnorm: scales x so that the mean of its squares is 1, or nearly so.
 static double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    double eps = 1e-5;
-    if (tape->fused) return ag_rmsnorm(tape, x, eps, n);
+    if (tape->fused) return ag_rmsnorm(tape, x, n);
     double *sum_of_squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
     double *ms = ag_mul_const(tape, sum_of_squares, 1 / (double)n, 1);
-    double *scale = ag_pow(tape, ag_add_const(tape, ms, eps, 1), -0.5, 1);
+    double *ms_eps = ag_add_const(tape, ms, RMSNORM_EPS, 1);
+    double *scale = ag_pow(tape, ms_eps, -0.5, 1);
     return ag_mul_scalar(tape, x, scale, n);
 }
 
@@ -179,9 +179,9 @@ void new_cache(Model *model, size_t positions)
 }
 
 // The model itself. A word before a colon, as in `emb:`, names the value
-// made on that line; the debugger reads it there. Numbers are lines of the
-// Python program in "Multi-Head Attention", lesson 6 of part 3 of
-// https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
+// made on that line; the debugger reads it there. A number before a colon
+// is a line of the Python program in "Multi-Head Attention", lesson 6 of
+// part 3 of https://iamkhalid2.github.io/microgpt-course by iamkhalid2.
 double *gpt(Model *model, size_t token_id, size_t pos_id)
 {
     Tape *tape = &model->tape;
@@ -239,9 +239,8 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
         x = rmsnorm(tape, x, n_embd);         // mid_norm: scaled
         x = linear(tape, x, layer->mlp_fc1);  // fc1: four times wider
         x = ag_relu(tape, x, n_mlp);          // act: negatives become 0
-        if (model->activation == RELU2) {
-            x = ag_pow(tape, x, 2, n_mlp);  // act2: squared
-        }
+        if (model->activation == RELU2)
+            x = ag_pow(tape, x, 2, n_mlp);        // act2: squared
         x = linear(tape, x, layer->mlp_fc2);      // fc2: n_embd wide again
         x = ag_add(tape, x, x_residual, n_embd);  // x_out: residual added
     }
@@ -251,8 +250,8 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
 /* ------------------------------------------------------------------------
  * Training: one document per step, or a batch of them. The loss says how
  * surprised the model is by each next token, on average. backward() finds
- * how every parameter changes it, and Adam moves them all a little the
- * other way.
+ * how the loss changes with every parameter, and Adam moves each parameter
+ * a little the other way.
  */
 // Puts BOS, the document, BOS into model->tokens, cut to fit the block.
 // Returns how many tokens there are to predict.
@@ -287,22 +286,23 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The sum of the losses of n training documents, from `first` on. After the
-// last document comes the first again.
+// The sum of the losses of n training documents, from number `first` on.
+// After the last document, the first comes again.
 double *sum_of_losses(const Run *run, Model *model, uint64_t first,
                       uint64_t n)
 {
     Tape *tape = &model->tape;
     uint64_t n_train = run->docs.n - run->config->holdout;
     double *sum = ag_scalar(tape, 0);
-    for (uint64_t i = first; i < first + n; i++) {
-        size_t length = take_document(model, &run->docs.list[i % n_train]);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t id = (first + i) % n_train;
+        size_t length = take_document(model, &run->docs.list[id]);
         sum = ag_add(tape, sum, document_loss(model, length), 1);
     }
     return sum;
 }
 
-// The mean loss over the next `batch` documents.
+// The mean loss over the documents of a step: the next `batch` of them.
 static double *step_loss(Run *run, uint64_t step)
 {
     Tape *tape = &run->model.tape;
@@ -319,9 +319,8 @@ static double *step_loss(Run *run, uint64_t step)
 double learning_rate(const Config *config, uint64_t step)
 {
     double done = (double)step / (double)config->steps;
-    if (config->schedule == COSINE) {
+    if (config->schedule == COSINE)
         return config->lr * 0.5 * (1 + cos(M_PI * done));
-    }
     return config->lr * (1 - done);
 }
 
@@ -334,10 +333,11 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
     size_t n = (size_t)model->num_params;
-    double eps = 1e-8, t = (double)++model->steps_done;  // counts this step
+    model->steps_done++;
+    double eps = 1e-8, t = (double)model->steps_done;  // from 1 on
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
-    if (fast_adam(p, g, m, v, n, &rates)) return;  // the same, faster
+    if (fast_adam(p, g, m, v, n, &rates)) return;  // for speed alone
     for (size_t i = 0; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];

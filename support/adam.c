@@ -1,14 +1,13 @@
 /* adam.c: a step of Adam, four vectors at a time.
  *
  * One division serves all four vectors: it gives the reciprocal of the product of their
- * denominators, and multiplying that by the other three gives each its own. Each is divided by its
- * own denominator where these are too large to be multiplied, or not numbers. Compared with the
- * definition, adam() in microgpt.c, last bits differ; the parameters after the last whole four
- * vectors follow it to the bit.
+ * denominators, and multiplying that by the other three gives each its own. Where the product is
+ * too large, or not a number, each vector is divided by its own denominator. The definition is
+ * adam() in microgpt.c. Last bits differ from it, except after the last whole four vectors.
  *
- * fast_adam() moves all n parameters, or none. None in plain builds, where the rate or eps is out of
- * range, and where the means forget so fast that the shorter way to write them loses digits. Threads
- * share the parameters, and the zeros of clear().
+ * fast_adam() moves all n parameters, or none: none in plain builds, none if the rate or eps is out
+ * of range, none if a beta is below 0.5, where m + (1 - beta) * (g - m) would lose digits. Threads
+ * share the parameters. They share the zeroing of gradients, too: see clear().
  */
 #include "adam.h"
 #include "fast.h"

@@ -1,9 +1,9 @@
 /* chunks.c: the memory of the tape, and how it grows.
  *
  * tape_init() takes the first chunk of values and the first entries; vector_in_next_chunk() and
- * more_entries() take more. If there is none, they do not return: t->no_memory() is called, or else
- * the program is aborted. The tape can then be dropped and used again. Nothing is given back before
- * tape_free().
+ * more_entries() take more. If memory runs out, these two do not return: they call t->no_memory(),
+ * or abort if it is NULL. The tape can still be dropped and used again. Nothing is given back
+ * before tape_free().
  */
 #include "fast.h"
 
@@ -11,7 +11,7 @@
 
 enum { LINE = 64 };  // bytes in a cache line
 
-// A chunk starts with a cache line. What calloc() returned is noted in front of it.
+// A chunk starts at a cache line. The pointer that calloc() returned is stored in front of it.
 static bool new_chunk(Tape *t)
 {
     double **chunks = realloc(t->chunks, (t->n_chunks + 1) * sizeof *chunks);
@@ -46,7 +46,7 @@ double *vector_in_next_chunk(Tape *t, size_t n)
 {
     if (n > t->chunk_size - BLOCK) abort();  // a mistake in the program, not in its input
     if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) out_of_memory(t);
-    t->data = t->chunks[++t->this_chunk];
+    t->chunk = t->chunks[++t->this_chunk];
     t->n_values = 0;
     return ag_vector(t, n);
 }
@@ -56,8 +56,8 @@ void more_entries(Tape *t)
     if (!new_entries(t)) out_of_memory(t);
 }
 
-// From a value to its gradient it is an odd number of cache lines: the two do not compete for one
-// place in the cache.
+// A value and its gradient are an odd number of cache lines apart, so that they do not compete for
+// one place in the cache.
 bool tape_init(Tape *t, size_t max_vector)
 {
     *t = (Tape){.fused = true};
@@ -69,7 +69,7 @@ bool tape_init(Tape *t, size_t max_vector)
         tape_free(t);
         return false;
     }
-    t->data = t->chunks[0];
+    t->chunk = t->chunks[0];
     return true;
 }
 

@@ -46,8 +46,8 @@ static bool unexpected(const char *argument, const Command *command)
                  command ? " " : "");
 }
 
-// The option that `-q`, `--name` or `--name=value` gives. The beginning of a name will do, if no
-// other option begins so. NULL: the error is recorded.
+// The option that `-q`, `--name` or `--name=value` gives. The beginning of a name is enough if no
+// other option begins with it. NULL: the error is recorded.
 static const Option *find_option(const Command *command, const char *argument)
 {
     bool letter = argument[1] != '-';

@@ -69,8 +69,8 @@ bool read_documents(Run *run)
     return true;
 }
 
-// Without --data, the model must be trained on the shipped names, as far as its file says. The
-// documents are not encoded yet.
+// Without --data, the model must be trained on the shipped names, as far as its file says. Called
+// before the documents are encoded.
 static bool check_documents(Job *job)
 {
     const Header *header = &job->checkpoint.header;

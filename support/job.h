@@ -1,5 +1,5 @@
-/* job.h: a command at work, what the files of this row ask of each other, and what most of them
- * include. A Run is what the algorithm sees of a command; the Job around it is everything else.
+/* job.h: one command at work, and the calls between the files that do its work. A Run is what the
+ * algorithm sees of a command; the Job around it is everything else.
  *
  * A function that returns false has recorded the error.
  */
@@ -19,7 +19,7 @@
 typedef struct {
     int file;  // a descriptor, open while header.path is not NULL
     Header header;
-    Options options;      // those that the file stores; defaults for the rest
+    Options options;      // as the file stores them; defaults for the rest
     Tokenizer tokenizer;  // of the file's vocabulary
     Random random;        // where the random numbers were
     bool has_random;
@@ -37,9 +37,9 @@ typedef struct {
     bool show_lines, show_bar;  // a line per step? a progress bar?
     uint64_t steps_before;      // steps done before this run began
     uint64_t steps;             // steps to do, those included
-    uint64_t curve_start;       // the step before the curve: a log may know some earlier ones
+    uint64_t curve_start;       // the step before the curve; a resumed log adds earlier steps
     double began, last_draw, last_flush;
-    double smooth, smooth_weight;  // running mean of the loss, and how much of it is there
+    double smooth, smooth_weight;  // their quotient is the running mean of the loss
     double last_sum, last_n;       // of the losses of the last steps
     double curve_sum[POINTS], curve_n[POINTS];
 } Progress;
@@ -57,7 +57,7 @@ typedef struct {
 
 // What a head does, on average.
 typedef struct {
-    double self, previous, first, elsewhere;  // shares of its attention; the first that fits
+    double self, previous, first, elsewhere;  // shares of its attention, by the first that fits
     double entropy;                           // bits: 0 for one position, log2(n) for n alike
     double loss;                              // of the model without this head
 } HeadStats;
@@ -105,12 +105,12 @@ typedef struct Job {
 
 // memory.c
 bool fits_memory(double bytes);  // the machine's, and the address space
-bool size_model(Model *model, const Config *config, size_t vocab_size);  // counts; takes layers
+bool size_model(Model *model, const Config *config, size_t vocab_size);  // allocates only layers
 void free_model(Model *model);
 bool share_model(Model *copy, const Model *model);             // the same parameters, another tape
 bool copy_model(Model *copy, const Run *run, uint64_t batch);  // the same shapes; for training
 void unshare_model(Model *copy);
-bool new_tokenizer(Tokenizer *tokenizer);  // room for every character, none in it
+bool new_tokenizer(Tokenizer *tokenizer);  // empty, with room for every character
 void free_tokenizer(Tokenizer *tokenizer);
 
 // batch.c
@@ -123,8 +123,8 @@ bool open_checkpoint(Checkpoint *checkpoint, const char *path);  // reads the he
 bool read_tensors(Checkpoint *checkpoint, Model *model);         // then the numbers
 void close_checkpoint(Checkpoint *checkpoint);                   // also if it was never opened
 bool load_model(Job *job, const char *path);                     // a whole model, new
-bool take_options(Options *o, const Checkpoint *checkpoint);     // those of a run to resume
-bool resume_run(Job *job);  // over the parameters that are there
+bool take_options(Options *o, const Checkpoint *checkpoint);     // of the run to resume
+bool resume_run(Job *job);  // loads over the initial parameters
 bool can_save(Target *target, const Options *o, const Run *run);
 bool save_model(Target *target, const Options *o, const Run *run);
 
@@ -132,7 +132,7 @@ bool save_model(Target *target, const Options *o, const Run *run);
 double seconds(void);  // on a clock that never goes back
 void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done);
 void add_to_curve(Progress *progress, uint64_t step, double loss);
-void draw_bar(const Progress *progress, uint64_t done, double now);  // now: after it began
+void draw_bar(const Progress *progress, uint64_t done, double now);  // now: later than began
 void draw_curve(const Progress *progress, double took);
 
 // log.c
@@ -145,7 +145,7 @@ bool read_losses(Losses *losses, const char *name);  // the caller frees the lis
 // training.c
 const char *data_name(const Options *o);          // what messages call the documents' file
 void note_documents(const Run *run, size_t n);    // notes about the first n
-bool fail_stopped(Job *job, const char *reason);  // saves; then the message; false always
+bool fail_stopped(Job *job, const char *reason);  // saves, records the error, returns false
 
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);

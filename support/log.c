@@ -37,8 +37,8 @@ static bool read_rows(Losses *log, int file, const char *name, uint64_t last, si
     return ok;
 }
 
-// Does the log belong to the run, up to this step? It must hold the step's loss as the model file
-// does; older files do not. A log without rows, or a run without steps, has nothing to lose.
+// Does the log belong to the run, up to this step? Its last loss must be that in the model file;
+// older model files have none. A log without rows, or a run without steps, has nothing to lose.
 static bool belongs(const Losses *log, uint64_t done, double loss)
 {
     if (!done || !log->first) return true;

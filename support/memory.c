@@ -41,8 +41,8 @@ static double position_values(const Model *model, double seen)
     return layers * per_layer + 2 * width + 3 * (double)model->vocab_size + 32;
 }
 
-// Values on the tape beside the parameters: those of a step with `batch` documents of so many
-// positions, or of a sample if that is more. Keys and values of each position are cached.
+// Values on the tape beside the parameters: for a step with `batch` documents of this many
+// positions, or for a sample if that takes more. Keys and values of each position are cached.
 static double tape_values(const Model *model, double batch, double positions)
 {
     double block = (double)model->block_size, seen = positions / 2 + 1;

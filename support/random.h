@@ -13,8 +13,8 @@ enum { N_WORDS = 624 };
 typedef struct Random {
     uint32_t words[N_WORDS];
     size_t used;        // words drawn since they were last stirred
-    double gauss_next;  // normal numbers come in pairs: the second one,
-    bool has_gauss;     // if it is waiting
+    double gauss_next;  // the second of a pair of normal numbers
+    bool has_gauss;     // it is still to be drawn
 } Random;
 
 void random_seed(Random *rng, uint64_t seed);

@@ -49,7 +49,7 @@ void free_header(Header *header);
 void write_characters(FILE *out, const uint32_t *codes, size_t n);  // inside a JSON string
 void write_text(FILE *out, const char *text);                       // the same, from bytes
 size_t write_tensor(FILE *out, const char *prefix, const char *name, size_t rows, size_t cols,
-                    size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; its end
+                    size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; returns its end
 uint64_t hash_numbers(uint64_t hash, const double *a, size_t n);  // a: [n]
 void put_header(Output *out, const char *header, size_t length);  // with its length
 void put_numbers(Output *out, const double *a, size_t n);         // a: [n]

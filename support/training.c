@@ -17,7 +17,7 @@ const char *data_name(const Options *o)
     return strcmp(o->data, "-") == 0 ? "standard input" : o->data;
 }
 
-// The documents are encoded.
+// Called once the documents are encoded.
 void note_documents(const Run *run, size_t n)
 {
     const Options *o = &run->job->o;

@@ -501,7 +501,7 @@ define passing
   pipe -d @ info line *$pc @ grep 'of "autograd.c"' | grep -Evq ' <(ag_([^d]|d[^o])[a-z_]*|[a-z_]*_(forward|backward)|backward|sum_of_products)[+>]'
   set $passing = $_shell_exitcode == 0
   if !$passing
-    pipe -d @ frame @ tail -n 1 | grep -Eq 'for \(size_t i = 0; i < (e->)?n; i\+\+\)|// for speed alone|// the same, faster|AdamRates'
+    pipe -d @ frame @ tail -n 1 | grep -Eq 'for \(size_t i = 0; i < (e->)?n; i\+\+\)|// for speed alone|AdamRates'
     set $passing = $_shell_exitcode == 0
   end
 end

@@ -47,7 +47,7 @@ sed -i.bak 's/OP_COPY,/OP_COPY, OP_CUBE,/; s/^double \*ag_relu(.*/&\
 double *ag_cube(Tape *t, double *a, size_t n);/' "$T/spelled/autograd.h"
 sed -i.bak 's|^// max(a, 0).*|double *ag_cube(Tape *t, double *a, size_t n)\
 {\
-    return atoms(t, OP_CUBE, NULL, n, a, NULL, 0);\
+    return atoms(t, OP_CUBE, NULL, a, NULL, 0, n);\
 }\
 static void cube_forward(Entry *e)\
 {\
