@@ -26,7 +26,7 @@ static bool read_vocab(Checkpoint *checkpoint, const char *vocab)
         tokenizer->token_of[code] = (uint32_t)tokenizer->BOS;
     }
     tokenizer->vocab_size = tokenizer->BOS + 1;
-    return ok || fail("%s: metadata: vocab is not a row of different characters",
+    return ok || fail("%s: metadata: vocab is not a list of distinct characters",
                       checkpoint->header.path);
 }
 

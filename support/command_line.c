@@ -68,7 +68,7 @@ static const Option *find_option(const Command *command, const char *argument)
     if (n_found == 1) return found;
     bool hint = near && !n_found;
     set_failure(USAGE, "%.*s: %s; %s%s%s microgpt %s --help", letter ? INT_MAX : (int)length + 2,
-                argument, n_found ? "could be more than one option" : "no such option",
+                argument, n_found ? "ambiguous option" : "no such option",
                 hint ? "did you mean --" : "", hint ? near : "", hint ? "? See" : "see",
                 command->name);
     return NULL;

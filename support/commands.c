@@ -162,7 +162,7 @@ static bool run_heads(Job *job)
     size_t n_docs = 0;
     if (o->n_arguments < 2)
         return load_with_documents(job, 1000, &n_docs) && show_heads(job, n_docs);
-    if (o->data || o->docs) return usage("--data and --docs go with heads MODEL, not with a word");
+    if (o->data || o->docs) return usage("--data and --docs do not apply to a single word");
     return load_model(job, o->arguments[0]) &&
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
@@ -172,7 +172,7 @@ static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];
     if (isatty(STDOUT_FILENO)) {
-        return usage("page: it is a file for a browser; redirect it, as in microgpt page %s > "
+        return usage("page: this prints an HTML file; redirect it: microgpt page %s > "
                      "page.html",
                      path);
     }

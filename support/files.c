@@ -168,7 +168,7 @@ bool find_target(Target *target, const char *name)
     }
     if (there && !S_ISREG(info.st_mode)) return fail("%s: not a regular file", name);
     if (!there && (errno != ENOENT || !*name)) return fail_errno(name);
-    if (!there && lstat(name, &info) == 0) return fail("%s: a link that leads nowhere", name);
+    if (!there && lstat(name, &info) == 0) return fail("%s: a broken symbolic link", name);
     if (!there) snprintf(target->path, sizeof target->path, "%s", name);
     target->reserve = open_part(target, NULL);
     if (target->reserve < 0) return fail_errno(name);

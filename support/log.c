@@ -85,7 +85,7 @@ bool open_log(Progress *progress, const Options *o)
     progress->log = &log;
     if (S_ISREG(info.st_mode) && fcntl(log.file, F_SETLK, &lock) < 0 &&
         (errno == EAGAIN || errno == EACCES)) {
-        return fail("%s: another run is writing it", o->log);
+        return fail("%s: another run is writing to it", o->log);
     }
     if (old && info.st_size > 0) return continue_log(progress, o, log.file);
     put(&log, LOG_HEADING);
@@ -126,6 +126,6 @@ bool read_losses(Losses *losses, const char *name)
     bool ok = read_rows(losses, file, name, UINT64_MAX, &end);
     close(file);
     for (size_t i = 0; ok && i < losses->n; i++) sum += fabs(losses->list[i]);
-    if (ok && !isfinite(sum)) return fail("%s: losses too large for a curve", name);
+    if (ok && !isfinite(sum)) return fail("%s: losses too large to plot", name);
     return ok && (losses->n || fail("%s: not a log of a run: no step in it", name));
 }

@@ -20,7 +20,7 @@ static bool read_html(Page *page, const char *argv0)
     close(file);
     const char *text = (char *)page->html, *place = ok ? strstr(text, PLACE) : NULL;
     if (place) page->place = (size_t)(place - text);
-    return ok && (place || fail("%s: no place for the model in it", name));
+    return ok && (place || fail("%s: not a page template: it has no place for the model", name));
 }
 
 // The model is loaded, so its file is valid: its bytes go in as they are.
@@ -31,11 +31,11 @@ bool read_page(Job *job)
     Page *page = &job->page;
     int file = job->checkpoint.file;
     if (model->num_params > MAX_PARAMS) {
-        return fail("%s: too large for a page: %" PRIu64 " parameters, and the limit is %d", path,
+        return fail("%s: too large for a page: %" PRIu64 " parameters; the limit is %d", path,
                     model->num_params, MAX_PARAMS);
     }
     if (model->block_size > MAX_BLOCK) {
-        return fail("%s: too long a block for a page: %zu positions, and the limit is %d", path,
+        return fail("%s: block too long for a page: %zu positions; the limit is %d", path,
                     model->block_size, MAX_BLOCK);
     }
     if (!read_prompt(&job->run, "the word", job->o.arguments[1])) return false;

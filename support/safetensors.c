@@ -146,7 +146,7 @@ static bool check_tensor(const Header *header, Tensor *t)
     const char *path = header->path, *name = t->name;
     t->width = 8;
     while (t->width && find_name(dtypes[t->width], t->dtype) < 0) t->width /= 2;
-    if (!t->width) return fail("%s: tensor %s: no such dtype: %s", path, name, t->dtype);
+    if (!t->width) return fail("%s: tensor %s: unknown dtype %s", path, name, t->dtype);
     uint64_t bytes = t->width;
     for (size_t k = 0; k < t->n_dims; k++) {
         if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
@@ -194,7 +194,7 @@ bool read_header(int file, Header *header)
         return false;
     uint64_t length = decode_word(word, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
     if (length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail("%s: not a model file: the header's length cannot be right", header->path);
+        return fail("%s: not a model file: the length of its header is impossible", header->path);
     }
     size_t n = (size_t)length;
     header->bytes = calloc(n + 1, 1);
@@ -210,7 +210,7 @@ bool read_header(int file, Header *header)
     }
     const char *twice =
         sort_by_name(header->metadata, header->n_metadata, sizeof *header->metadata);
-    if (twice) return fail("%s: metadata: %s is there twice", header->path, twice);
+    if (twice) return fail("%s: metadata: %s appears twice", header->path, twice);
     if (!check_tensors(header)) return false;
     return !regular || size - 8 - length == header->data_size ||
            fail("%s: %" PRIu64 " bytes of data, but the header describes %" PRIu64, header->path,
@@ -264,13 +264,13 @@ bool read_data(int file, Header *header)
     }
     snprintf(checksum, sizeof checksum, CHECKSUM, hash);
     if (expected && strcmp(expected, checksum) != 0) {
-        return fail("%s: damaged: the numbers do not fit the checksum; if they were changed on "
+        return fail("%s: damaged: the numbers do not match the checksum; if they were changed on "
                     "purpose, remove checksum from the metadata",
                     header->path);
     }
     ssize_t got = read_up_to(file, &more, 1);
     return got == 0 ||
-           fail("%s: %s", header->path, got < 0 ? strerror(errno) : "it goes on after the data");
+           fail("%s: %s", header->path, got < 0 ? strerror(errno) : "extra bytes after the data");
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ bool read_prompt(Run *run, const char *what, const char *text)
         prompt->length++;
     }
     return prompt->length < block_size ||
-           usage("%s %s: too long: the model's block holds the start and %zu characters", what,
-                 text, block_size - 1);
+           usage("%s %s: too long: the model's block has room for %zu characters", what, text,
+                 block_size - 1);
 }
 
 // Is it in the set? With `add`, insert it. The set is a table of hashes, at most half full. Where

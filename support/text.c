@@ -114,7 +114,7 @@ bool split_documents(const unsigned char *s, size_t n, Documents *docs, const ch
         if (code == 0) return fail("%s:%zu: a zero byte: this is not a text file", name, line);
         if (code < 0) {
             bool utf16 = n > 1 && (s[0] ^ s[1]) == 1 && s[0] >= 0xfe;  // its byte-order mark
-            return fail("%s:%zu: not valid UTF-8; from %s -t UTF-8", name, line,
+            return fail("%s:%zu: not valid UTF-8; to convert from %s -t UTF-8", name, line,
                         utf16 ? "UTF-16: iconv -f UTF-16" : "Latin-1: iconv -f ISO-8859-1");
         }
         if (code != '\n' && code != '\r') {

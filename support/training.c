@@ -29,8 +29,7 @@ void note_documents(const Run *run, size_t n)
         longest = length > longest ? length : longest;
     }
     if (run->tokenizer.uchars[run->docs.text[0]] == 0xfeff) {
-        note("%s: it begins with a byte-order mark, which is a character like any other; tail -c "
-             "+4 takes it off",
+        note("%s: begins with a byte-order mark, counted as a character; tail -c +4 removes it",
              data_name(o));
     }
     if (n_cut) {
@@ -50,8 +49,9 @@ static bool is_stream(const char *name, int stream)
 // Opens what the run writes, and checks that no file is meant to be two things.
 static bool begin_progress(Job *job)
 {
-    static const char two_things[] = "%s: it cannot be two things at once: --data, --save, --log, "
-                                     "--resume, standard output or standard error";
+    static const char two_things[] =
+        "%s: one file cannot be two of --data, --save, --log, --resume, "
+        "standard output and standard error";
     const Options *o = &job->o;
     const struct stat *data = &job->data_file;
     Progress *progress = &job->progress;
@@ -84,10 +84,10 @@ static void note_run(const Run *run)
     note_documents(run, run->docs.n);
     if (o->quiet) return;
     if (o->resume && run->model.steps_done == steps) {
-        note("%s: this run has done its %" PRIu64 " steps; --steps %" PRIu64 " would go on",
+        note("%s: this run has finished its %" PRIu64 " steps; --steps %" PRIu64 " continues it",
              o->resume, steps, steps + 1000);
     }
-    if (target->keep) note("%s: another model is there; it is kept as %s~", o->save, target->path);
+    if (target->keep) note("%s: replacing another run's model, kept as %s~", o->save, target->path);
 }
 
 bool begin_training(Run *run)
@@ -148,8 +148,8 @@ static const char *where_saved(const Job *job)
 {
     static char text[MESSAGE_ROOM];
     const Options *o = &job->o;
-    if (!o->save) return "not saved, as --save was not given";
-    snprintf(text, sizeof text, "saved in %s; to go on:", o->save);
+    if (!o->save) return "not saved: --save was not given";
+    snprintf(text, sizeof text, "saved in %s; to continue:", o->save);
     for (int i = 0; i < job->argc; i++) {
         if (strcmp(job->argv[i], "--") != 0) append_word(text, sizeof text, job->argv[i]);
     }

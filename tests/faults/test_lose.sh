@@ -234,7 +234,7 @@ run env ASAN_OPTIONS=detect_leaks=0 sh -c "ulimit -n 4; exec '$M' -q --steps 50 
 ends '10. without a log, one less' 0 ''
 
 # --- 11. Two things at once
-twice="*it cannot be two things at once*"
+twice="*: one file cannot be two of *"
 run "$M" -q --steps 1 --log "$D/data/names.txt"
 same_file '11. the names are what they were' "$D/names" "$D/data/names.txt"
 ends '11. the shipped names as the log' 2 "$twice"
@@ -443,7 +443,7 @@ same '22. it is still there' 'thesis' "$(cat "$D/thesis.md")"
 "$M" -q --steps 7 --samples 0 --save "$D/best" >"$D/out"
 cp "$D/best" "$D/best.7"
 run "$M" --steps 3 --samples 0 --save "$D/best"
-ends '22. the model of another run' 0 "microgpt: note: $D/best: another model is there; it is kept as $D/best~"
+ends '22. the model of another run' 0 "microgpt: note: $D/best: replacing another run's model, kept as $D/best~"
 same_file '22. it is kept' "$D/best.7" "$D/best~"
 same '22. and replaced' 3 "$(step_of "$D/best")"
 run "$M" --resume "$D/best" --steps 5 --samples 0 --save "$D/best" --save-every 1
@@ -467,9 +467,9 @@ same '22. a save that fails leaves the old one where it is' '1 5 none' \
 run sh -c "'$M' -q --steps 3 --save '$D/stream' >'$D/stream'"
 ends '22. standard output as the model' 2 "$twice"
 run sh -c "'$M' -q --steps 3 --save '$D/stream' 2>'$D/stream'"
-same '22. standard error as the model' "2 1" "$status $(grep -c 'two things' "$D/stream")"
+same '22. standard error as the model' "2 1" "$status $(grep -c 'cannot be two of' "$D/stream")"
 run sh -c "'$M' -q --steps 3 --log '$D/stream.csv' 2>'$D/stream.csv'"
-same '22. standard error as the log' "2 1" "$status $(grep -c 'two things' "$D/stream.csv")"
+same '22. standard error as the log' "2 1" "$status $(grep -c 'cannot be two of' "$D/stream.csv")"
 
 # --- 23. The command that goes on
 odd="$D/it's a model"
@@ -479,12 +479,12 @@ until_saved "$odd"
 kill -INT $pid
 in_time 9 $pid
 step=$(step_of "$odd")
-command=$(sed -n 's/.*; to go on: //p' "$D/err")
+command=$(sed -n 's/.*; to continue: //p' "$D/err")
 run sh -c "$command --steps $((step + 5)) --samples 0"
 same '23. the command of the message goes on' "0 $((step + 5))" "$status $(step_of "$odd")"
 run "$M" --resume "$odd" --samples 0 --data "$D/names"
-ends '23. a run that is over says which steps would go on' 0 \
-    "microgpt: note: $odd: this run has done its $((step + 5)) steps; --steps $((step + 1005)) would go on"
+ends '23. a run that is over says which steps continue it' 0 \
+    "microgpt: note: $odd: this run has finished its $((step + 5)) steps; --steps $((step + 1005)) continues it"
 
 # --- 24. A log belongs to its run
 "$M" -q --steps 10 --samples 0 --save "$D/l" --log "$D/l.csv" >"$D/out"
@@ -507,7 +507,7 @@ same '24. a log that begins later goes on' '0 21 40' "$status $(sed -n '2p;$p' "
 pid=$!
 until_saved "$D/lock"
 run "$M" -q --steps 9 --log "$D/lock.csv"
-ends '24. a log that another run writes' 1 "microgpt: $D/lock.csv: another run is writing it"
+ends '24. a log that another run writes' 1 "microgpt: $D/lock.csv: another run is writing to it"
 kill -TERM $pid
 in_time 9 $pid
 step=$(step_of "$D/lock")

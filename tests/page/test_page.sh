@@ -60,7 +60,7 @@ for row in '1,nan,0.1' '1;2;3' 'x,2.5,0.1' '1,2.5' '1,,0.1' '' '1,'; do
     fails 1 "*row.csv:2: not the step,loss,lr of the next step" microgpt page "$names" --log "$T/row.csv"
 done
 printf 'step,loss,lr\n1,1e308,0.01\n2,1e308,0.01\n' >"$T/high.csv"
-fails 1 "*high.csv: losses too large for a curve" microgpt page "$names" --log "$T/high.csv"
+fails 1 "*high.csv: losses too large to plot" microgpt page "$names" --log "$T/high.csv"
 printf 'step,loss,lr\n7,2.5,0.01\n8,2.25,0.01\n9,2.' >"$T/part.csv"
 same "a log that is being written: its whole lines" \
     '"log":{"first":7,"steps":2,"points":[2.5,2.25]},' \
@@ -78,11 +78,11 @@ else
     skip "to a terminal" "no script(1) here"
 fi
 model large --steps 0 --n-embd 288 --n-head 2
-fails 1 "*large.safetensors: too large for a page: * parameters, and the limit is 1000000" microgpt page \
+fails 1 "*large.safetensors: too large for a page: * parameters; the limit is 1000000" microgpt page \
     "$T/large.safetensors"
 rm -f "$T/large.safetensors"
 model long --steps 0 --block-size 1025
-fails 1 "*long.safetensors: too long a block for a page: 1025 positions, and the limit is 1024" microgpt page \
+fails 1 "*long.safetensors: block too long for a page: 1025 positions; the limit is 1024" microgpt page \
     "$T/long.safetensors"
 
 # Where the shipped page is: nowhere, without a place for the model, where it is installed, and where make runs.
@@ -92,7 +92,7 @@ cp microgpt Makefile "$T/alone/"
 alone() { (cd "$T/alone" && ./microgpt "$@"); }
 fails 1 "*page.html: No such file or directory" alone page "$names"
 echo "no place" >"$T/alone/data/page.html"
-fails 1 "*page.html: no place for the model in it" alone page "$names"
+fails 1 "*page.html: not a page template: it has no place for the model" alone page "$names"
 
 # What a browser does not need is left out; texts in quotes stay as they are.
 cat >"$T/alone/data/page.html" <<'END'

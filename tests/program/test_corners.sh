@@ -45,7 +45,7 @@ if [ -e /dev/stdin ]; then
     head -c "$(($(wc -c <"$T/m9") - 9))" "$T/m9" | microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
     want=1 pattern='/dev/stdin: it ends within the data' fails_as_said 'a model from a pipe, without its last bytes' $?
     { cat "$T/m9" && echo; } | microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
-    want=1 pattern='/dev/stdin: it goes on after the data' fails_as_said 'a model from a pipe, and more' $?
+    want=1 pattern='/dev/stdin: extra bytes after the data' fails_as_said 'a model from a pipe, and more' $?
 else
     skip 'a model from a pipe' 'there is no /dev/stdin'
 fi

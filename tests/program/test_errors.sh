@@ -48,7 +48,7 @@ fails 1 "*/alone/*names.txt: No such file or directory; to use other documents: 
 utf8()
 {
     file utf8.txt "$3"
-    what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf8.txt"
+    what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8; to convert from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf8.txt"
 }
 utf8 "a lone byte" 1 '\377'
 utf8 "Latin-1, in the third line" 3 'anna\nemma\nzo\353\n'
@@ -74,9 +74,9 @@ file zero.txt 'anna\nem\000ma\n'
 fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
 what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt
 file utf16.txt '\377\376a\000n\000'
-fails 1 "$T/utf16.txt:1: not valid UTF-8; from UTF-16: iconv -f UTF-16 -t UTF-8" $B --data "$T/utf16.txt"
+fails 1 "$T/utf16.txt:1: not valid UTF-8; to convert from UTF-16: iconv -f UTF-16 -t UTF-8" $B --data "$T/utf16.txt"
 printf 'anna\n\377\n' | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
-want=1 pattern="standard input:2: not valid UTF-8; from Latin-1: iconv -f ISO-8859-1 -t UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
+want=1 pattern="standard input:2: not valid UTF-8; to convert from Latin-1: iconv -f ISO-8859-1 -t UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
 for valid in '\364\217\277\277' '\355\237\277' '\356\200\200' '\360\220\200\200' '\340\240\200' '\302\200' '\177' '\001'; do
     file valid.txt "a$valid"
     same "valid UTF-8: $valid" "vocab size: 3" "$($B --data "$T/valid.txt" --steps 1 --samples 0 2>&1 | sed -n 2p)"
@@ -146,9 +146,9 @@ fails 2 "--steps5: no such option; *" $B --steps5
 fails 2 "--STEPS: no such option; *" $B --STEPS 5
 fails 2 "--: no such option; *" $B --=5
 fails 2 "--manual: no such option; *" $B --manual
-fails 2 "--n: could be more than one option; *" $B --n 5
-fails 2 "--s: could be more than one option; *" $B --s=5
-fails 2 "--beta: could be more than one option; *" $B --beta 0.5
+fails 2 "--n: ambiguous option; *" $B --n 5
+fails 2 "--s: ambiguous option; *" $B --s=5
+fails 2 "--beta: ambiguous option; *" $B --beta 0.5
 what="an unknown option with a line feed" fails 2 "--a*b: no such option; *" $B "--a
 b"
 fails 2 "-x: no such option; see microgpt train --help" $B -x
@@ -184,9 +184,9 @@ what="a prompt with a line feed" fails 2 "--prompt a*b: the model does not know 
 b'
 fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\377')"
 fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\303')"
-fails 2 "--prompt abcdefghijklmnop: too long: *block holds the start and 15 characters" $B --prompt abcdefghijklmnop
-fails 2 "--prompt abcdefgh: too long: *block holds the start and 7 characters" $B --prompt abcdefgh --recipe lesson
-fails 2 "--prompt a: too long: *block holds the start and 0 characters" $B --prompt a --block-size 1
+fails 2 "--prompt abcdefghijklmnop: too long: *block has room for 15 characters" $B --prompt abcdefghijklmnop
+fails 2 "--prompt abcdefgh: too long: *block has room for 7 characters" $B --prompt abcdefgh --recipe lesson
+fails 2 "--prompt a: too long: *block has room for 0 characters" $B --prompt a --block-size 1
 check "the longest prompt there can be" microgpt --prompt abcdefghijklmno --steps 1
 
 # Work that fails on the way. The lines before it stay printed; names are not.
@@ -214,5 +214,5 @@ done
 printf '\002\0\0\0\0\0\0\0{}' >"$T/shortest"
 fails 1 "*shortest: it holds no tensors" microgpt sample "$T/shortest"
 printf '\001\0\0\0\0\0\0\0{}' >"$T/shorter"
-fails 1 "*shorter: not a model file: the header's length cannot be right" microgpt sample "$T/shorter"
+fails 1 "*shorter: not a model file: the length of its header is impossible" microgpt sample "$T/shorter"
 finish

@@ -61,16 +61,16 @@ same "its learning rate falls from lr to lr / steps" "0.01 1e-05" \
 refuses "a log on a full device" 1 "/dev/full: *" "$M" -q --log /dev/full
 head -n 50 data/names.txt >"$dir/words"
 cp "$dir/words" "$dir/kept"
-refuses "the documents as the log" 2 "*two things at once*" "$M" -q --data "$dir/words" --log "$dir/words"
-refuses "the documents as the model" 2 "*two things at once*" "$M" -q --data "$dir/words" --save "$dir/./words"
-refuses "the model as the log" 2 "*two things at once*" "$M" -q --save "$dir/both" --log "$dir/both"
+refuses "the documents as the log" 2 "*one file cannot be two of *" "$M" -q --data "$dir/words" --log "$dir/words"
+refuses "the documents as the model" 2 "*one file cannot be two of *" "$M" -q --data "$dir/words" --save "$dir/./words"
+refuses "the model as the log" 2 "*one file cannot be two of *" "$M" -q --save "$dir/both" --log "$dir/both"
 same_file "the documents are as they were" "$dir/kept" "$dir/words"
 refuses "standard output closed" 1 "standard output: *" sh -c "'$M' -q --log '$dir/closed.csv' --save '$dir/closed' >&-"
 same "no file takes its place: the log" 0 "$(grep -c num "$dir/closed.csv")"
 same "no file takes its place: the model" "" "$("$M" sample "$dir/closed" --samples 0 2>&1)"
-refuses "the documents as the log, and a model" 2 "$dir/words: *two things at once*" \
+refuses "the documents as the log, and a model" 2 "$dir/words: *one file cannot be two of *" \
     "$M" -q --data "$dir/words" --log "$dir/words" --save "$dir/new"
-refuses "the resumed model as the log" 2 "$dir/a: *two things at once*" "$M" -q --resume "$dir/a" --log "$dir/a"
+refuses "the resumed model as the log" 2 "$dir/a: *one file cannot be two of *" "$M" -q --resume "$dir/a" --log "$dir/a"
 : >"$dir/empty.csv"
 for log in empty.csv none.csv; do
     run "$M" -q --resume "$dir/a" --log "$dir/$log" --steps 1002 --samples 0
@@ -150,7 +150,7 @@ for step in 1 137 999 1000; do
     rm -f "$dir/b" "$dir/b.csv"
     STOP_AT=$step run "$S" --save "$dir/b" --log "$dir/b.csv"
     same "an interrupt ends with 130 and one line" \
-        "130:microgpt: interrupted after step $step of 1000; saved in $dir/b; to go on: $S --save $dir/b --log $dir/b.csv \
+        "130:microgpt: interrupted after step $step of 1000; saved in $dir/b; to continue: $S --save $dir/b --log $dir/b.csv \
 --resume $dir/b" "$status:$said"
     same "after step $step the log has $step rows" "$step" "$(tail -n 1 "$dir/b.csv" | cut -d, -f1)"
     run "$S" --resume "$dir/b" --save "$dir/b" --log "$dir/b.csv"
@@ -166,7 +166,7 @@ set -- --recipe lesson --steps 300 --seed 18446744073709551615 --n-layer 2 --n-e
 "$S" "$@" --save "$dir/c" >"$dir/c.out" 2>"$dir/stderr"
 STOP_BY_TERM=1 STOP_AT=123 run "$S" "$@" --save "$dir/d"
 same "SIGTERM does the same" "130:microgpt: interrupted after step 123 of 300; saved in $dir/d" \
-    "$status:$(echo "$said" | sed '/^microgpt: note: /d; s/; to go on: .*//')"
+    "$status:$(echo "$said" | sed '/^microgpt: note: /d; s/; to continue: .*//')"
 run "$S" --resume "$dir/d" --save "$dir/d" --data "$dir/100.txt"
 remaining "$dir/c.out" 123 >"$dir/want"
 same_file "a resume needs no option but the documents" "$dir/c" "$dir/d"
@@ -178,7 +178,7 @@ STOP_AT=9 STOP_TWICE=1 run "$S" -q --save "$dir/d"
 same "a second signal ends at once" "130::no file" "$status:$said:$([ -e "$dir/d" ] && echo file || echo no file)"
 STOP_IN_SAVE=1 run "$S" -q --steps 20 --save "$dir/d"
 same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in $dir/d" \
-    "$status:${said%; to go on: *}"
+    "$status:${said%; to continue: *}"
 "$M" -q --steps 20 --save "$dir/e" >"$dir/stdout"
 same_file "which is whole" "$dir/e" "$dir/d"
 STOP_IN_SAVE=2 run "$S" -q --steps 30 --save "$dir/d"
@@ -261,7 +261,7 @@ refuses "no name" 1 ": *" "$M" --save ""
 refuses "a file as a folder" 1 "$dir/a/m: Not a directory" "$M" --save "$dir/a/m"
 same "the device is still there" yes "$([ -c /dev/full ] && echo yes)"
 ln -s nowhere "$dir/dangling"
-refuses "a link that leads nowhere" 1 "$dir/dangling: *" "$M" --save "$dir/dangling"
+refuses "a broken symbolic link" 1 "$dir/dangling: *" "$M" --save "$dir/dangling"
 mkdir "$dir/real"
 cp "$dir/old" "$dir/real/m"
 chmod 640 "$dir/real/m"

@@ -47,9 +47,9 @@ what="a word that is not UTF-8"
 fails 2 "the word: not valid UTF-8" microgpt heads "$model" "$(printf 'a\377b')"
 what="a word with a newline: still one line"
 fails 2 "the word *: the model does not know the character *" microgpt heads "$model" "$(printf 'a\nb')"
-fails 2 "the word *: too long: the model's block holds the start and 15 characters" microgpt heads "$model" \
+fails 2 "the word *: too long: the model's block has room for 15 characters" microgpt heads "$model" \
     abcdefghijklmnop
-fails 2 "the word *: too long: the model's block holds the start and 11 characters" microgpt heads "$unicode" \
+fails 2 "the word *: too long: the model's block has room for 11 characters" microgpt heads "$unicode" \
     '山山山山山山山山山山山山'
 fails 2 "two: one argument too many; see microgpt heads --help" microgpt heads "$model" one two
 fails 2 "heads: an argument is missing; see microgpt heads --help" microgpt heads
@@ -261,6 +261,6 @@ cd "$ROOT" || exit 1
 same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
     grep -c '^layer head  *self previous' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
     awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
-fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --docs 3
-fails 2 "--data and --docs go with heads MODEL, not with a word" microgpt heads "$T/small" a --data data/names.txt
+fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --docs 3
+fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --data data/names.txt
 finish

@@ -36,11 +36,11 @@ same "4830 names are that long" 4830 "$(grep -c '^........' data/names.txt)"
 mark=$(printf '\357\273\277')
 { printf %s "$mark" && cat "$T/six"; } >"$T/marked"
 notes "a byte-order mark" \
-    "microgpt: note: $T/marked: it begins with a byte-order mark, which is a character like any other; tail -c +4 takes it off" \
+    "microgpt: note: $T/marked: begins with a byte-order mark, counted as a character; tail -c +4 removes it" \
     $SIZES --data "$T/marked"
 same "the mark is a character" "vocab size: 13" "$(sed -n 2p "$T/stdout")"
 tail -c +4 "$T/marked" >"$T/unmarked"
-same_file "tail -c +4 takes it off" "$T/six" "$T/unmarked"
+same_file "tail -c +4 removes it" "$T/six" "$T/unmarked"
 printf 'anna\n%sbob\n' "$mark" >"$T/inside"
 notes "a mark that is not at the beginning is none" "" $SIZES --data "$T/inside"
 microgpt $SIZES --data - --block-size 3 <"$T/marked" >"$T/stdout" 2>"$T/stderr"
@@ -75,7 +75,7 @@ fails 2 "--smaples: no such option; did you mean --samples? See microgpt sample 
 for none in x xyz elephant STEPS manual manual-page save-all; do
     fails 2 "--$none: no such option; see microgpt train --help" $B "--$none"
 done
-fails 2 "--s: could be more than one option; see microgpt train --help" $B --s 3
+fails 2 "--s: ambiguous option; see microgpt train --help" $B --s 3
 
 # Documents held out: the last after the shuffle. Training on the others alone would shuffle them differently, so the
 # loss is compared with that of eval, over the documents in the order of the shuffle, which --batch shows: a model that
