@@ -44,18 +44,20 @@ typedef struct {
     size_t across, down;
 } Shared;
 
+// The lanes of a small matrix are cut first: then a lane stays in one cache from entry to entry. Of
+// a large one each thread has columns of its own, so that it is copied to panels only once.
 static void cut_task(Shared *shared, size_t wanted)
 {
+    enum { SMALL = 20000, LANES = 32 };  // numbers in a matrix; lanes that are worth its copy
     const Task *task = &shared->task;
-    size_t n = task->end;
-    size_t panels = (task->right + WIDTH - 1) / WIDTH;
+    size_t n = task->end, panels = (task->right + WIDTH - 1) / WIDTH;
     size_t cuts = shared->of_rows ? n_block_cuts(n) : n_cuts(n);
-    if (shared->of_rows || task->p->cols * task->p->rows[task->p->n - 1] > 20000) {
+    if (!shared->of_rows && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL) {
+        shared->down = smaller(smaller(cuts, n < LANES ? 1 : n / LANES), wanted);
+        shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
+    } else {
         shared->across = smaller(panels, wanted);
         shared->down = smaller(cuts, (wanted + shared->across - 1) / shared->across);
-    } else {
-        shared->down = smaller(smaller(cuts, wanted), n / 32 ? n / 32 : 1);
-        shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
     }
 }
 
@@ -82,9 +84,17 @@ static void do_task(const Shared *shared, size_t part, double *scratch)
 
 static void do_tasks(void *context, size_t part, double *scratch)
 {
+    do_task(context, part, scratch);
+}
+
+// Two tasks take turns, and the longer one goes on: so each thread has some of both.
+static void do_two_tasks(void *context, size_t part, double *scratch)
+{
     const Shared *shared = context;
-    size_t n = shared->across * shared->down;
-    do_task(part < n ? shared : shared + 1, part < n ? part : part - n, scratch);
+    size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
+    size_t both = 2 * smaller(n[0], n[1]), more = n[0] > n[1] ? 0 : 1;
+    size_t which = part < both ? part % 2 : more;
+    do_task(&shared[which], part < both ? part / 2 : part - both / 2, scratch);
 }
 
 // One or two tasks that do not depend on each other, each in so many parts, or nearly.
@@ -95,7 +105,7 @@ static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch
         cut_task(&shared[i], wanted);
         n_parts += shared[i].across * shared[i].down;
     }
-    share(do_tasks, shared, n_parts, scratch);
+    share(n == 2 ? do_two_tasks : do_tasks, shared, n_parts, scratch);
 }
 
 static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
