@@ -8,9 +8,9 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/fast.h"
 #include "../../support/job.h"
 #include "../../support/processors.h"
+#include "../../support/tiles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,19 +84,21 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-#ifndef VEC  // where there are no vectors, numbers do as well
-#define VEC 1
-typedef double Vec;
-static double load(const double *p) { return *p; }
-static double vec_sum(double x) { return x; }
+#ifdef VECTORS
+typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
+#else  // where there are no vectors, numbers do as well
+#define WIDE 1
+typedef double Wide;
 #endif
 
 // The machine's own peak: as many independent multiply-adds as it can keep in flight. In multiply-adds per second.
 static double peak(void)
 {
     // Ten numbers that differ: of those that are the same, a compiler would compute one.
-    Vec a0 = load((double[8]){1}), a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4;
-    Vec a5 = a0 + 5, a6 = a0 + 6, a7 = a0 + 7, a8 = a0 + 8, a9 = a0 + 9;
+    Wide a0, a1, a2, a3, a4;
+    memcpy(&a0, (double[8]){1}, sizeof a0);
+    a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4;
+    Wide a5 = a0 + 5, a6 = a0 + 6, a7 = a0 + 7, a8 = a0 + 8, a9 = a0 + 9;
     const double m = 0.999999, c = 1e-6;
     double best = 0;
     for (int round = 0; round < 40; round++) {
@@ -114,10 +116,13 @@ static double peak(void)
             a8 = a8 * m + c;
             a9 = a9 * m + c;
         }
-        double rate = 10.0 * VEC * times / (now() - start);
+        double rate = 10.0 * WIDE * times / (now() - start);
         best = rate > best ? rate : best;
     }
-    double sum = vec_sum(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+    a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;
+    double all[WIDE], sum = 0;
+    memcpy(all, &a0, sizeof all);
+    for (size_t i = 0; i < WIDE; i++) sum += all[i];
     return isfinite(sum) ? best : 0;
 }
 
@@ -378,7 +383,7 @@ int main(int argc, char **argv)
     qsort(worst, N_CASES, sizeof worst[0], by_size);
     printf("\nThis machine's peak: %.1f billion multiply-adds per second and thread, %d at a time, "
            "double precision.\n",
-           most / 1e9, VEC);
+           most / 1e9, WIDE);
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
     printf("Noise: in the median row, the slowest round took %.2f times as long as the best.\n",
            worst[N_CASES / 2]);

@@ -6,7 +6,7 @@ losses() { tail -n +2 "$1" | cut -d, -f2; }
 
 # Without learning, the loss of a step is the mean of the losses that its documents have one by one.
 microgpt -q --lr 0 --samples 0 --steps 60 --log "$T/one.csv" >"$T/stdout"
-for batch in 2 3 5 12; do
+for batch in 2 3 5 12 20; do
     microgpt -q --lr 0 --samples 0 --steps $((60 / batch)) --batch $batch --log "$T/batch.csv" >"$T/stdout"
     losses "$T/one.csv" | awk -v n=$batch '{ s += $1 } NR % n == 0 { printf "%.17g\n", s / n; s = 0 }' >"$T/means"
     same "batches of $batch: steps whose loss is not the mean of the documents' losses" "$((60 / batch)) 0" \
@@ -32,7 +32,7 @@ before_exit=
 case $CFLAGS in *--coverage*) before_exit=-DBEFORE_EXIT=__gcov_dump ;; esac
 $CC $CFLAGS -O1 $before_exit -o "$T/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
 ln -s "$ROOT/data" "$T/data"
-for batch in 2 5; do
+for batch in 2 5 9; do
     set -- --steps 60 --n-layer 2 --block-size 9 --batch $batch
     "$T/stop_at" "$@" --save "$T/whole" --log "$T/whole.csv" >"$T/whole.out"
     for step in 1 23 60; do

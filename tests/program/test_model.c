@@ -97,6 +97,39 @@ static double train_step(Run *work, uint64_t step)
     return *loss;
 }
 
+// A parameter that gets no gradient any more. Its means fade to zero, and are never so small that a
+// processor is slow with them; it stays where Adam, as adam() defines it, leaves it.
+static void test_fading(void)
+{
+    enum { N = 64, STEPS = 6000 };
+    double p[N], g[N], m[N] = {0}, v[N] = {0}, want[N], want_m[N] = {0}, want_v[N] = {0};
+    AdamRates rates = {.lr = 0.01, .beta1 = 0.85, .beta2 = 0.85, .eps = 1e-8};
+    size_t n_tiny = 0, n_left = 0;
+    for (size_t i = 0; i < N; i++) want[i] = p[i] = sin((double)i);
+    for (size_t t = 1; t <= STEPS; t++) {
+        rates.correct1 = rates.correct2 = 1 - pow(0.85, (double)t);
+        for (size_t i = 0; i < N; i++) {
+            g[i] = t == 1 ? cos((double)i) : 0;
+            want_m[i] = 0.85 * want_m[i] + (1 - 0.85) * g[i];
+            want_v[i] = 0.85 * want_v[i] + (1 - 0.85) * g[i] * g[i];
+            want[i] -=
+                0.01 * (want_m[i] / rates.correct1) / (sqrt(want_v[i] / rates.correct2) + 1e-8);
+        }
+        if (!fast_adam(p, g, m, v, N, &rates)) return;  // not in this build
+        for (size_t i = 0; i < N; i++) {
+            n_tiny += fpclassify(m[i]) == FP_SUBNORMAL || fpclassify(v[i]) == FP_SUBNORMAL;
+            n_left += t == STEPS && (fpclassify(m[i]) != FP_ZERO || fpclassify(v[i]) != FP_ZERO);
+        }
+    }
+    check_all_near("without gradients: parameters", want, p, N, 1e-12);
+    check_size("means that are too small to be quick", 0, n_tiny);
+    check_size("means that are left", 0, n_left);
+    m[3] = v[3] = NAN;
+    g[5] = INFINITY;
+    fast_adam(p, g, m, v, N, &rates);
+    check(isnan(p[3]) && !isfinite(p[5]), "what is not a number is not lost");
+}
+
 // Compares n numbers with the file of one recipe.
 static void compare(const char *recipe, const char *kind, const double *seen, size_t n,
                     double tolerance)
@@ -466,6 +499,9 @@ static void test_batch(uint64_t batch, bool atomic)
     // Adam's first step without memory of its own keeps the gradient in its mean.
     memset(g, 0, model->num_params * sizeof *g);
     run.o.config.beta1 = 0;
+    check(new_batch(&run.work), "memory for the parts of a batch");
+    size_t n_parts = !have_threads || batch < 8 ? 0 : batch < 64 ? (size_t)batch / 4 : 16;
+    check_size("its parts", n_parts, job.batch.n);
     double seen = train_step(&run.work, 2);
     snprintf(what, sizeof what, "a batch of %d, %s: the mean of the losses", (int)batch,
              atomic ? "atomic" : "fused");
@@ -481,9 +517,13 @@ static void test_batch(uint64_t batch, bool atomic)
         size_t n = run.work.docs.list[2 * batch + i].length + 1;
         lanes += n < model->block_size ? n : model->block_size;
     }
-    check_size("its positions that were taken together", atomic ? 0 : lanes, model->tape.lanes->n);
+    size_t seen_lanes = model->tape.lanes->n;
+    for (size_t i = 0; i < job.batch.n; i++) seen_lanes += job.batch.parts[i].tape.lanes->n;
+    check_size("its positions that were taken together", atomic ? 0 : lanes, seen_lanes);
 #endif
     free(expected);
+    free_batch(&job.batch);
+    job.batch = (Batch){0};
     end_trial(&run);
 }
 
@@ -524,7 +564,11 @@ int main(void)
     for (uint64_t batch = 2; batch <= 5; batch++) {
         test_batch(batch, false);
     }
+    test_batch(8, false);
+    test_batch(11, false);
+    test_batch(70, false);
     test_batch(3, true);
+    test_fading();
     test_holdout();
     test_wide(1, 64, 4, 16, 1);
     test_wide(1, 128, 4, 5, 3);
