@@ -1,4 +1,4 @@
-# Races: ThreadSanitizer and helgrind watch threads share products, lanes, Adam, eval and heads.
+# Races: ThreadSanitizer and helgrind watch threads share products, lanes, batches, Adam, eval and heads.
 # takes long
 # this file only with ALL=1
 # shellcheck disable=SC2086
@@ -16,6 +16,7 @@ watched()
         rm -f "$T/model.$threads"
         runs "watched, $threads threads: names in a batch" "$@" -q --samples 0 --threads $threads --n-embd 64 --batch 8 --steps 3 \
             --holdout 50 --save "$T/model.$threads"
+        runs "watched, $threads threads: a batch in parts" "$@" -q --samples 0 --threads $threads --batch 9 --steps 4
         runs "watched, $threads threads: long documents" "$@" -q --samples 0 --threads $threads --data "$T/docs" --n-embd 64 \
             --block-size 128 --steps 2
     done
