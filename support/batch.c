@@ -12,8 +12,6 @@
 #include "job.h"
 #include "threads.h"
 
-#include <stdatomic.h>
-
 enum { PART = 4, MOST_PARTS = 16, SMALL = 1 << 14 };  // documents; parts; parameters
 
 size_t n_batch_parts(const Config *config, uint64_t num_params)
@@ -21,16 +19,6 @@ size_t n_batch_parts(const Config *config, uint64_t num_params)
     uint64_t n = config->batch / PART;
     if (!have_threads || n < 2 || num_params > SMALL) return 0;
     return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
-}
-
-// Memory runs out in a thread: the first one ends the command, the others wait for that.
-static const Run *the_run;
-
-static void only_one_reports(void)
-{
-    static atomic_flag reported = ATOMIC_FLAG_INIT;
-    while (atomic_flag_test_and_set(&reported)) sleep(1);
-    (the_run->job->no_memory)();  // the function, not the macro
 }
 
 bool new_batch(Run *run)
@@ -43,11 +31,8 @@ bool new_batch(Run *run)
     batch->sums = calloc(n, sizeof *batch->sums);
     if (!batch->parts || !batch->sums) return no_memory();
     while (batch->n < n) {
-        Model *part = &batch->parts[batch->n++];
-        if (!copy_model(part, run, most)) return false;
-        part->tape.no_memory = only_one_reports;
+        if (!copy_model(&batch->parts[batch->n++], run, most)) return false;
     }
-    the_run = run;
     return true;
 }
 

@@ -32,6 +32,7 @@ static void free_job(Job *job)
 static void out_of_memory(void)
 {
     Job *job = &the_job;
+    end_alone();
     if (job->progress.show_bar) show("\r\033[J");
     fail_stopped(job, "not enough memory");
     exit(report(false));

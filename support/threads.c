@@ -218,6 +218,12 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.busy, false);
 }
 
+void end_alone(void)
+{
+    static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&ending);  // for good
+}
+
 void wake_threads(size_t n_parts)
 {
     if (n_threads > 1 && !pool.started) start();
@@ -249,6 +255,8 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
     for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
 }
+
+void end_alone(void) {}
 
 void wake_threads(size_t n_parts) { (void)n_parts; }
 

@@ -19,6 +19,8 @@ void set_threads(size_t n, size_t n_processors);
 // Does all parts and returns. Part 0 is begun first. scratch is this thread's. Nobody is woken for
 // work that has no more parts than there are threads.
 void share(Part *part, void *context, size_t n_parts, double *scratch);
+// Before exit(): returns to the first thread that calls it, and to no other.
+void end_alone(void);
 // Wakes threads for work that has few parts, but is worth it.
 void wake_threads(size_t n_parts);
 
