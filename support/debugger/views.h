@@ -67,7 +67,7 @@ int draws_the_end(void);
 double *watch_first_gain(void);
 void show_stop(int stop);
 int has_more(int stop);
-int show_more(int stop, int page);  // returns whether there is another page after it
+void show_more(int stop);
 
 /* ------------------------------------------------------------------------
  * What the files of the debugger ask of each other.
