@@ -142,7 +142,8 @@ static bool unpack_random(Random *random, const double *numbers)
     return true;
 }
 
-bool read_tensors(Checkpoint *checkpoint, Model *model)
+// After the header, the numbers.
+static bool read_tensors(Checkpoint *checkpoint, Model *model)
 {
     Header *header = &checkpoint->header;
     Matrix train_random = {.name = "train.random", .rows = N_RANDOM};

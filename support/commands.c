@@ -219,5 +219,3 @@ bool run_command(void)
     free_job(job);
     return ok;
 }
-
-int report(bool ok) { return end_output(ok); }

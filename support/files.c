@@ -110,7 +110,8 @@ void handle_signals(void)
     }
 }
 
-void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
+// They wait from here on; or they no longer do.
+static void hold_signals(bool held) { sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &handled, NULL); }
 
 /* ------------------------------------------------------------------------------------------------
  * Saves.

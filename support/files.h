@@ -27,7 +27,6 @@ bool same_file(const char *a, const char *b);
 // Signals.
 extern volatile sig_atomic_t running;  // there is work to lose: the first signal lets it finish
 void handle_signals(void);             // those that ask to end, unless ignored at the start
-void hold_signals(bool held);          // they wait from here on; or they no longer do
 
 // Where a model goes.
 typedef struct {

@@ -120,7 +120,6 @@ void free_batch(Batch *batch);
 
 // checkpoint.c
 bool open_checkpoint(Checkpoint *checkpoint, const char *path);  // reads the header
-bool read_tensors(Checkpoint *checkpoint, Model *model);         // then the numbers
 void close_checkpoint(Checkpoint *checkpoint);                   // also if it was never opened
 bool load_model(Job *job, const char *path);                     // a whole model, new
 bool take_options(Options *o, const Checkpoint *checkpoint);     // of the run to resume

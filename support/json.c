@@ -91,7 +91,8 @@ const char *json_key(Json *json)
     return key;
 }
 
-uint64_t json_number(Json *json)
+// A whole number.
+static uint64_t json_number(Json *json)
 {
     json_space(json);
     const char *start = json->at;

@@ -21,7 +21,6 @@ bool json_mark(Json *json, char mark, const char *expected);  // NULL: it may be
 bool json_next(Json *json, bool first, char close);           // is there another member?
 const char *json_string(Json *json);
 const char *json_key(Json *json);                          // a string and a colon
-uint64_t json_number(Json *json);                          // a whole number
 size_t json_list(Json *json, uint64_t *list, size_t max);  // list: [max]; returns how many
 
 #endif

@@ -8,18 +8,13 @@
 #include <stdarg.h>
 #include <wchar.h>
 
-typedef struct {
-    size_t width;
-    bool unicode;
-    enum { DIGITS, BLOCKS, COLORS } paint;
-} Screen;
+// How weights are shown.
+typedef enum { DIGITS, BLOCKS, COLORS } Paint;
 
-static Screen screen_of_output(void)
+static Paint paint_of(Terminal screen)
 {
-    Terminal terminal = terminal_of(STDOUT_FILENO);
-    Screen screen = {terminal.columns, terminal.unicode, terminal.unicode ? BLOCKS : DIGITS};
-    if (terminal.is_terminal && terminal.draws && terminal.color) screen.paint = COLORS;
-    return screen;
+    if (screen.is_terminal && screen.draws && screen.color) return COLORS;
+    return screen.unicode ? BLOCKS : DIGITS;
 }
 
 // A sentence, broken where the screen ends.
@@ -40,10 +35,10 @@ typedef struct {
 } Label;
 
 // ^ is the start. Invisible characters get a visible sign.
-static Label label_of(const Run *run, Screen screen, size_t i)
+static Label label_of(const Run *run, Terminal screen, size_t i)
 {
     uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
-    if (is_space(code)) code = screen.paint == DIGITS ? '_' : 0x2423;  // an open box
+    if (is_space(code)) code = paint_of(screen) == DIGITS ? '_' : 0x2423;  // an open box
     if (is_control(code)) code = '?';
     int columns = wcwidth((wchar_t)code);
     Label label = {"", columns > 0 ? columns : 1};
@@ -61,17 +56,17 @@ static void say_label(Label label, size_t width)
 }
 
 // One weight. The strongest of its row shows its percentage, where a cell is wide enough.
-static void say_cell(Screen screen, double weight, bool strongest, size_t width)
+static void say_cell(Terminal screen, double weight, bool strongest, size_t width)
 {
     static const int ramp[] = {234, 236, 17, 18, 19, 26, 32, 38, 44, 50, 87};
     int tenths = (int)(weight * 10 + 0.5);
-    bool faint = weight < 0.05, colors = screen.paint == COLORS;
+    bool faint = weight < 0.05, colors = paint_of(screen) == COLORS;
     if (colors) say("\033[48;5;%d;38;5;%dm", ramp[tenths], tenths > 5 ? 16 : 255);
     if (strongest && width == 3) {
         say(weight < 0.995 ? "%2.0f%%" : "%.0f", 100 * weight);
     } else if (colors) {
         say("%*s", (int)width, "");
-    } else if (screen.paint == DIGITS) {
+    } else if (paint_of(screen) == DIGITS) {
         say_label((Label){{faint ? '.' : (char)('0' + (tenths < 9 ? tenths : 9))}, 1}, width);
     } else if (faint) {
         say_label((Label){"·", 1}, width);
@@ -90,20 +85,20 @@ typedef struct {
 
 // Where a row of cells with percentages is too wide, cells are as narrow as the labels, and the
 // percentage of the strongest comes after the row.
-static Layout lay_out_maps(const Run *run, Screen screen, size_t n)
+static Layout lay_out_maps(const Run *run, Terminal screen, size_t n)
 {
     Layout map = {.n = n, .label = 1};
     for (size_t i = 0; i < n; i++) {
         if (label_of(run, screen, i).columns > 1) map.label = 2;
     }
-    map.cell = map.label + 1 + 3 * n <= screen.width ? 3 : map.label;
+    map.cell = map.label + 1 + 3 * n <= screen.columns ? 3 : map.label;
     map.one = map.label + 1 + map.cell * n + (map.cell < 3 ? 5 : 0);
     if (map.one < 16) map.one = 16;  // room for the title
     return map;
 }
 
 // One row of one map; row 0 labels the columns. Returns how many columns it took.
-static size_t say_row(const Run *run, Screen screen, Layout map, size_t row, const double *w)
+static size_t say_row(const Run *run, Terminal screen, Layout map, size_t row, const double *w)
 {
     size_t strongest = argmax(w, row);
     say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, map.label);
@@ -122,10 +117,10 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
 {
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
     const Model *model = &run->model;
-    Screen screen = screen_of_output();
+    Terminal screen = terminal_of(STDOUT_FILENO);
     Layout map = lay_out_maps(run, screen, n);
     size_t n_heads = model->n_layer * model->n_head, gap = 3;
-    size_t fit = (screen.width + gap) / (map.one + gap), abreast = fit ? fit : 1;
+    size_t fit = (screen.columns + gap) / (map.one + gap), abreast = fit ? fit : 1;
     for (size_t from = 0; from < n_heads; from += abreast) {
         size_t to = from + abreast < n_heads ? from + abreast : n_heads;
         for (size_t h = from; h < to; h++) {
@@ -150,17 +145,17 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
         [BLOCKS] = "the others as · under 5%, ░ under 15%, ▒ under 30%, ▓ under 50%, █ above",
         [COLORS] = "the others in shades, brighter for more",
     };
-    say_sentence(screen.width,
+    say_sentence(screen.columns,
                  "Rows look at columns; ^ is the start. The strongest of a row in percent, %s.",
-                 others[screen.paint]);
+                 others[paint_of(screen)]);
 }
 
 // One row per head; on a narrow screen, a few lines per head.
 void say_stats(const Model *model, const HeadStats *stats, double loss)
 {
-    Screen screen = screen_of_output();
+    Terminal screen = terminal_of(STDOUT_FILENO);
     size_t n_heads = model->n_layer * model->n_head;
-    bool wide = screen.width >= 80;
+    bool wide = screen.columns >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
     if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
@@ -168,7 +163,7 @@ void say_stats(const Model *model, const HeadStats *stats, double loss)
         const HeadStats *head = &stats[h];
         double change = head->loss - loss;
         int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        say_sentence(wide ? SIZE_MAX : screen.width,  // a table's row is not broken
+        say_sentence(wide ? SIZE_MAX : screen.columns,  // a table's row is not broken
                      wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
                           : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
                             "elsewhere %.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
@@ -178,13 +173,13 @@ void say_stats(const Model *model, const HeadStats *stats, double loss)
                      screen.unicode ? "███████" : "#######");
     }
     say("\n");
-    say_sentence(screen.width, "The loss with all heads: %.4f", loss);
+    say_sentence(screen.columns, "The loss with all heads: %.4f", loss);
 }
 
 // What stands out, in words, and only if the numbers support it.
 void say_findings(const Model *model, const HeadStats *stats, double loss)
 {
-    Screen screen = screen_of_output();
+    Terminal screen = terminal_of(STDOUT_FILENO);
     bool any = false;
     for (size_t h = 0; h < model->n_layer * model->n_head; h++) {
         const HeadStats *head = &stats[h];
@@ -208,7 +203,7 @@ void say_findings(const Model *model, const HeadStats *stats, double loss)
             char text[128];
             snprintf(text, sizeof text, findings[i].text, findings[i].figure);
             say("%s", any ? "" : "\nWhat stands out:\n");
-            say_sentence(screen.width, "- Layer %zu head %zu %s", h / model->n_head,
+            say_sentence(screen.columns, "- Layer %zu head %zu %s", h / model->n_head,
                          h % model->n_head, text);
             any = true;
         }

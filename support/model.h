@@ -10,7 +10,8 @@
 #include "adam.h"
 // defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE
 #include "options.h"
-// defines: say(), which prints to standard output
+// defines: say(), which prints to standard output; report(), which prints
+// the error, if there is one, and returns the exit status
 #include "output.h"
 // defines: Random, random_seed(), random_gauss(), random_below()
 #include "random.h"
@@ -81,10 +82,9 @@ bool end_training(Run *run, bool trained);
 size_t choose_token(Run *run, const double *probs, size_t pos_id);
 // Prints a sample, and counts it as done.
 bool after_sample(Run *run, size_t length, uint64_t *done);
-// The command line; the command it names; the error, if there is one.
+// The command line, then the command it names. report() ends the program.
 bool read_command_line(int argc, char **argv);
 bool run_command(void);
-int report(bool ok);  // returns the exit status
 
 /* ------------------------------------------------------------------------
  * What support/ asks of microgpt.c, where each is explained.

@@ -78,21 +78,16 @@ void put_bytes(Output *out, const void *bytes, size_t n)
     if (out->by_line && out->n && out->bytes[out->n - 1] == '\n') flush(out);
 }
 
-static void put_text(Output *out, const char *format, va_list args)
+void put(Output *out, const char *format, ...)
 {
     static char text[sizeof out->bytes];
+    va_list args;
+    va_start(args, format);
     int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
     bool fits = n >= 0 && (size_t)n < sizeof text;
     if (!fits && flush(out)) out->error = EOVERFLOW;
     put_bytes(out, text, fits ? (size_t)n : 0);
-}
-
-void put(Output *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_text(out, format, args);
-    va_end(args);
 }
 
 void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
@@ -106,15 +101,6 @@ void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
         word += bytes + (word[bytes] == ' ');
     }
     say("\n");
-}
-
-void show(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_text(&standard_error, format, args);
-    va_end(args);
-    flush(&standard_error);
 }
 
 void note(const char *format, ...)
@@ -149,7 +135,7 @@ bool output_ok(void)
     return !reason || fail("standard output: %s", strerror(reason));
 }
 
-int end_output(bool ok)
+int report(bool ok)
 {
     flush(&standard_output);
     ok = ok && output_ok();

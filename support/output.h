@@ -1,6 +1,6 @@
 /* output.h: errors, text that goes out, and the terminal it goes to.
  *
- * A function that fails records the error and returns false; end_output() prints it, in one line.
+ * A function that fails records the error and returns false; report() prints it, in one line.
  * All output goes through an Output. It reports every byte that it could not write, and it never
  * hangs a run that a signal has asked to end.
  */
@@ -49,17 +49,17 @@ extern Output standard_output, standard_error;
 
 void put_bytes(Output *out, const void *bytes, size_t n);
 PRINTF_LIKE(2, 3) void put(Output *out, const char *format, ...);
+bool flush(Output *out);  // false: out->error says why
 #define say(...) put(&standard_output, __VA_ARGS__)
+#define show(...) (put(&standard_error, __VA_ARGS__), flush(&standard_error))  // at once
 // A line of text, from this column on, broken between words: no line is wider than `width`, and all
 // but the first are indented.
 void say_wrapped(const char *text, size_t column, size_t indent, size_t width);
-PRINTF_LIKE(1, 2) void show(const char *format, ...);  // printf to standard error, at once
 PRINTF_LIKE(1, 2) void note(const char *format, ...);  // "microgpt: note: ...", on one line
-bool flush(Output *out);                               // false: out->error says why
 
 void start_output(void);  // once, before any other call
 bool output_ok(void);     // fails if interrupted, or if standard output takes no more
-int end_output(bool ok);  // flushes, prints the error if not ok, returns the exit status
+int report(bool ok);      // flushes, prints the error if not ok, returns the exit status
 
 extern volatile sig_atomic_t interrupted;  // a signal has asked the run to end
 extern volatile sig_atomic_t overdue;      // and that was a second ago

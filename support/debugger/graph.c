@@ -49,9 +49,7 @@ static Made made_from(const double *value)
 static void name_operation(const double *value, const Made *made, char name[64])
 {
     const Entry *e = made->entry;
-    const Model *model = watched.model;
-    bool parameter = value >= model->params && value < model->params + model->num_params;
-    if (!e) snprintf(name, 64, parameter ? "parameter" : "leaf");
+    if (!e) snprintf(name, 64, is_parameter(value) ? "parameter" : "leaf");
     if (!e) return;
     switch (e->op) {
     case OP_ADD: snprintf(name, 64, made->n > 2 ? "sum of %zu" : "+", made->n); break;

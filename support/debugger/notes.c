@@ -25,7 +25,7 @@ void watch(const Model *model, const Tokenizer *tokenizer)
     watched.tokenizer = tokenizer;
 }
 
-static void *more_room(void *all, size_t *room, size_t size)
+void *more_room(void *all, size_t *room, size_t size)
 {
     *room = *room ? 2 * *room : 256;
     all = realloc(all, *room * size);
@@ -42,21 +42,28 @@ static struct {
     int n;
 } source;
 
-static void read_source(void)
+// A whole file without its last byte, which ends a line; NULL if it cannot be read, or is empty.
+static char *read_text(const char *name)
 {
     unsigned char *bytes = NULL;
     size_t n = 0;
-    int file = source.text ? -1 : open_file("microgpt.c", O_RDONLY);
-    if (file >= 0 && read_all(file, &bytes, &n, "microgpt.c") && n > 0) {
-        source.text = (char *)bytes;
-        source.lines = malloc((n + 1) * sizeof *source.lines);
-        source.text[n - 1] = '\0';  // its last byte ends a line
-        for (char *s = source.text; s && source.lines; s = strchr(s, '\n')) {
-            if (s > source.text) *s++ = '\0';
-            source.lines[source.n++] = s;
-        }
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) return NULL;
+    bool ok = read_all(file, &bytes, &n, name) && n > 0;
+    if (ok) bytes[n - 1] = '\0';
+    close(file);
+    return ok ? (char *)bytes : NULL;
+}
+
+static void read_source(void)
+{
+    if (!source.text) source.text = read_text("microgpt.c");
+    if (!source.text || source.lines) return;
+    source.lines = malloc((strlen(source.text) + 1) * sizeof *source.lines);
+    for (char *s = source.text; s && source.lines; s = strchr(s, '\n')) {
+        if (s > source.text) *s++ = '\0';
+        source.lines[source.n++] = s;
     }
-    if (file >= 0) close(file);
 }
 
 // A line of microgpt.c, counted from 1, without its indentation. "" if it cannot be read.
@@ -378,7 +385,7 @@ size_t n_numbers(void)
     return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk_size;
 }
 
-static bool is_parameter(const double *value)
+bool is_parameter(const double *value)
 {
     const Model *model = watched.model;
     return value >= model->params && value < model->params + model->num_params;
@@ -695,6 +702,8 @@ size_t token_at(int position)
     return position ? model->tokens[position - 1] : watched.tokenizer->BOS;
 }
 
+const char *text_at(int position) { return token_text(token_at(position)); }
+
 // The vector that a value is in; NULL if it is in none.
 const Place *place_of(const double *value)
 {
@@ -852,14 +861,7 @@ double *find_parameter(const char *name, int row, int column)
 static bool is_variable_of_engine(const char *name)
 {
     static char *text;
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    int file = text ? -1 : open_file("autograd.c", O_RDONLY);
-    if (file >= 0 && read_all(file, &bytes, &n, "autograd.c") && n > 0) {
-        text = (char *)bytes;
-        text[n - 1] = '\0';
-    }
-    if (file >= 0) close(file);
+    if (!text) text = read_text("autograd.c");
     char pointer[80];
     snprintf(pointer, sizeof pointer, "*%s", name);
     size_t length = strlen(pointer);

@@ -4,7 +4,6 @@
 # anything can be done. `go` notices if the program has moved, and starts again.
 
 set $stop = 0
-set $page = 0
 set $more = 0
 
 # A command without its output.
@@ -134,7 +133,6 @@ define show_this_stop
     echo \n
     call show_stop($stop)
     set $more = has_more($stop)
-    set $page = 0
     set $left_stop = $stop
     leave
   else
@@ -169,11 +167,11 @@ go: on to the next stop of the walk; Enter repeats it. go N: to stop N.
 If the program has been moved in between, it starts again and runs to the stop.
 end
 
-# Enter repeats it: after the last page it goes on.
+# Enter repeats it: then it goes on.
 define more
   if $more
-    set $more = show_more($stop, $page)
-    set $page = $page + 1
+    call show_more($stop)
+    set $more = 0
     leave
   else
     if $stop < n_stops()

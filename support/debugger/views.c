@@ -80,21 +80,20 @@ bool gradients_known(void) { return !sampling() && phase() != FORWARD; }
 static double gradient_of(double *value)
 {
     const Model *model = watched.model;
-    bool parameter = value >= model->params && value < model->params + model->num_params;
-    if (parameter && phase() == MOVED) return moved(0)->g[value - model->params];
+    if (is_parameter(value) && phase() == MOVED) return moved(0)->g[value - model->params];
     return *grad(&model->tape, value);
 }
 
-static void data_and_grad(double *value, bool known)
+static void data_and_grad(double *value)
 {
     number(*value);
-    if (known) number(gradient_of(value));
+    if (gradients_known()) number(gradient_of(value));
 }
 
-static void headings(const char *data, bool known)
+static void headings(const char *data)
 {
     heading(data);
-    if (known) heading(phase() == BACKWARD ? "grad so far" : "grad");
+    if (gradients_known()) heading(phase() == BACKWARD ? "grad so far" : "grad");
 }
 
 // What the i-th element of a vector belongs to.
@@ -109,7 +108,7 @@ static void element_label(const Place *p, size_t i)
         if (strcmp(p->name, of_heads[k]) == 0) print("  head %zu", i / watched.model->head_dim);
     }
     if (strncmp(p->name, "attn_", 5) == 0 && !p->inner) {  // logits and weights
-        print("  %s", token_text(token_at((int)i)));
+        print("  %s", text_at((int)i));
     }
     print("\n");
 }
@@ -178,10 +177,10 @@ void show_document(void)
     if (sampling()) {
         size_t n = (size_t)(latest_position() + 1);
         print("The sample so far, as gpt() has seen it: ");
-        for (size_t i = 1; i < n; i++) print("%s", token_text(token_at((int)i)));
+        for (size_t i = 1; i < n; i++) print("%s", text_at((int)i));
         print("\n  position  token\n");
         for (size_t i = 0; i < n; i++) {
-            print("  %8zu  %5zu  %s\n", i, token_at((int)i), token_text(token_at((int)i)));
+            print("  %8zu  %5zu  %s\n", i, token_at((int)i), text_at((int)i));
         }
         return;
     }
@@ -209,7 +208,7 @@ static void title(const Place *p)
 {
     print("%s", place_name(p));
     if (p->position != NONE) {
-        print(" at position %d (%s)", p->position, token_text(token_at(p->position)));
+        print(" at position %d (%s)", p->position, text_at(p->position));
     }
     print("\n");
 }
@@ -293,14 +292,13 @@ void show_vector(const char *name, int position)
 {
     const Place *p = survey() ? need_place(name, position) : NULL;
     if (!p) return;
-    bool known = gradients_known();
     title(p);
     print("    i");
-    headings("data", known);
+    headings("data");
     print("\n");
     for (size_t i = 0; i < p->n; i++) {
         print("  %3zu", i);
-        data_and_grad(p->at + i, known);
+        data_and_grad(p->at + i);
         element_label(p, i);
     }
 }
@@ -345,23 +343,21 @@ void show_row(const char *name, int i)
     four_in_a_row("", p->at, p->n);
 }
 
-static void not_on_tape(void)
+// Is it a value? If not, this says so.
+static bool is_value(const double *x)
 {
+    if (on_tape(x)) return true;
     print("This is no value of the tape. A value is a pointer to its data, like logits or "
           "&logits[5].\n");
+    return false;
 }
 
 // n neighbors, wherever they are: what they are, with data and gradient.
 void show_values(double *x, size_t n)
 {
     if (!survey()) return;
-    bool known = gradients_known();
-    for (size_t i = 0; i < n; i++) {
-        if (!on_tape(x + i)) {
-            not_on_tape();
-            return;
-        }
-        data_and_grad(x + i, known);
+    for (size_t i = 0; i < n && is_value(x + i); i++) {
+        data_and_grad(x + i);
         print("  %s\n", value_name(x + i));
     }
 }
@@ -382,7 +378,6 @@ void show_around(const char *operation, int position)
 {
     size_t n_shown = 0;
     if (!survey()) return;
-    bool known = gradients_known();
     int asked = position;
     for (size_t k = 0; k < n_places(); k++) {
         const Place *p = place(k);
@@ -396,21 +391,21 @@ void show_around(const char *operation, int position)
         if (!statement_has(after, operation)) continue;
         n_shown++;
         print("microgpt.c:%d, at position %d (%s): before, %s; after, %s\n", after->line, position,
-              token_text(token_at(position)), before->name, after->name);
+              text_at(position), before->name, after->name);
         print_statement(after->line, "    ");
         print("    i");
-        headings("before", known);
-        headings("after", known);
+        headings("before");
+        headings("after");
         print("\n");
         for (size_t i = 0; i < before->n || i < after->n; i++) {
             print("  %3zu", i);
             if (i < before->n) {
-                data_and_grad(before->at + i, known);
+                data_and_grad(before->at + i);
             } else {
-                headings("", false);
-                if (known) heading("");
+                heading("");
+                if (gradients_known()) heading("");
             }
-            if (i < after->n) data_and_grad(after->at + i, known);
+            if (i < after->n) data_and_grad(after->at + i);
             print("\n");
         }
     }
@@ -462,7 +457,7 @@ static void print_slices(const Place *p, const char *first, const char *others, 
         const Place *of = place_of(slices[k][0]);
         size_t start = (size_t)(slices[k][0] - of->at), end = (size_t)(slices[k][1] - of->at);
         print("  %s %3d %-4s", k == 0 && *first ? first : others, of->position,
-              of->position == NONE ? "" : token_text(token_at(of->position)));
+              of->position == NONE ? "" : text_at(of->position));
         for (size_t i = start; i < end; i++) number(of->at[i]);
         print("  %s[%zu..%zu]\n", of->name, start, end - 1);
     }
@@ -479,14 +474,14 @@ void show_head(int head, int position)
     size_t hs = (size_t)head * model->head_dim;
     bool read = logits && (position != LATEST || logits->position == q->position);
     print("layer %d, head %d at position %d (%s)", q->layer, head, q->position,
-          token_text(token_at(q->position)));
+          text_at(q->position));
     if (!read) {
         print(": it has not run yet. It will read\n");
         for (int kind = 0; kind < 3; kind++) {
             for (int t = kind ? 0 : q->position; t <= q->position; t++) {
                 const Place *p = find_place(kind == 0 ? "q" : kind == 1 ? "k" : "v", t);
                 if (!p) continue;
-                print("  %c_h %3d %-4s", "qkv"[kind], t, token_text(token_at(t)));
+                print("  %c_h %3d %-4s", "qkv"[kind], t, text_at(t));
                 for (size_t i = 0; i < model->head_dim; i++) number(p->at[hs + i]);
                 print("  %s[%zu..%zu]\n", p->name, hs, hs + model->head_dim - 1);
             }
@@ -504,13 +499,12 @@ void show_cache(int position)
 {
     if (!survey()) return;
     int n = 0;
-    bool known = gradients_known();
     size_t few = watched.model->n_embd < 2 ? watched.model->n_embd : 2;
     while (find_place("k", n) && find_place("v", n)) n++;
     print("layer %d: %d position%s in the cache\n", watched.layer, n, n == 1 ? "" : "s");
     for (int t = 0; t < n && position == LATEST; t++) {
         const Place *k = find_place("k", t), *v = find_place("v", t);
-        print(" %3d %-4s key", t, token_text(token_at(t)));
+        print(" %3d %-4s key", t, text_at(t));
         for (size_t i = 0; i < few; i++) number(k->at[i]);
         print(" ... value");
         for (size_t i = 0; i < few; i++) number(v->at[i]);
@@ -519,14 +513,14 @@ void show_cache(int position)
     const Place *k = position == LATEST ? NULL : need_place("k", position);
     const Place *v = k ? need_place("v", position) : NULL;
     if (!v) return;
-    print("position %d (%s)\n    i", position, token_text(token_at(position)));
-    headings("key", known);
-    headings("value", known);
+    print("position %d (%s)\n    i", position, text_at(position));
+    headings("key");
+    headings("value");
     print("\n");
     for (size_t i = 0; i < k->n; i++) {
         print("  %3zu", i);
-        data_and_grad(k->at + i, known);
-        data_and_grad(v->at + i, known);
+        data_and_grad(k->at + i);
+        data_and_grad(v->at + i);
         print("  head %zu\n", i / watched.model->head_dim);
     }
 }
@@ -539,12 +533,12 @@ void show_attention(int head, int position)
     if (!logits) return;
     const Place *weights = head_place(head, "attn_weights", logits->position, false);
     print("layer %d, head %d at position %d (%s) looks at\n    t       ", logits->layer, head,
-          logits->position, token_text(token_at(logits->position)));
+          logits->position, text_at(logits->position));
     heading("logit");
     if (weights) heading("weight");
     print("\n");
     for (size_t t = 0; t < logits->n; t++) {
-        print("  %3zu  %-4s ", t, token_text(token_at((int)t)));
+        print("  %3zu  %-4s ", t, text_at((int)t));
         number(logits->at[t]);
         if (weights) {
             number(weights->at[t]);
@@ -562,16 +556,16 @@ void show_landing(int head, int position)
     if (!survey() || !is_head(head)) return;
     const Place *out = head_place(head, "head_out", position, true);
     if (!out) return;
-    bool known = gradients_known(), any = false;
+    bool any = false;
     const Tape *tape = &watched.model->tape;
     print("layer %d, head %d at position %d (%s)\n", out->layer, head, out->position,
-          token_text(token_at(out->position)));
+          text_at(out->position));
     for (const Entry *e = out->to; e < tape->entries + tape->n_entries; e++) {
         if (e->op != OP_COPY || e->a < out->at || e->a >= out->at + out->n) continue;
         const Place *row = place_of(e->out);
         print("  head %d: head_out[%td] -> %s[%td]", head, e->a - out->at, row ? row->name : "?",
               row ? e->out - row->at : 0);
-        data_and_grad(e->out, known);
+        data_and_grad(e->out);
         print("\n");
         any = true;
     }
@@ -621,7 +615,7 @@ void show_top(int position)
     find_probs(logits, probs, p);
     rank_tokens(p, n, best);
     print("after position %d (%s), the likeliest next\n             ", logits->position,
-          token_text(token_at(logits->position)));
+          text_at(logits->position));
     heading("logit");
     if (scores != logits) heading(scores->name);  // a sample: the logits over the temperature
     heading("probability");
@@ -655,7 +649,7 @@ void show_draw(void)
     }
     const Job *job = watched.run->job;
     size_t chosen = 0, position = (size_t)probs->position;
-    print("after position %zu (%s)\n", position, token_text(token_at((int)position)));
+    print("after position %zu (%s)\n", position, text_at((int)position));
     if (position < job->samples.prompt.length) {
         print("  The prompt decides: %s\n", token_text(job->samples.prompt.tokens[position]));
         return;
@@ -775,26 +769,30 @@ void show_parameter(const char *name, int row, int column)
 }
 
 // How Adam moves one parameter.
-typedef struct {
-    double step, g, m, new_m, m_hat, v, new_v, v_hat, lr, move, before, after;
-} Move;
+static const char *const move_rows[] = {"step",
+                                        "gradient",
+                                        "m was",
+                                        "m = beta1 * m + (1 - beta1) * gradient",
+                                        "m_hat = m / (1 - beta1^(step + 1))",
+                                        "v was",
+                                        "v = beta2 * v + (1 - beta2) * gradient^2",
+                                        "v_hat = v / (1 - beta2^(step + 1))",
+                                        "learning rate",
+                                        "move = -lr * m_hat / (sqrt(v_hat) + eps)",
+                                        "value before",
+                                        "value after"};
+enum { MOVE_ROWS = sizeof move_rows / sizeof move_rows[0] };
 
-static Move move_of(const Moved *found, size_t k)
+static void find_move(const Moved *found, size_t k, double column[MOVE_ROWS])
 {
     double eps = 1e-8, t = (double)found->step + 1, beta1 = found->beta1, beta2 = found->beta2;
-    Move x = {.step = (double)found->step,
-              .g = found->g[k],
-              .m = found->m[k],
-              .v = found->v[k],
-              .lr = found->lr,
-              .before = found->p[k]};
-    x.new_m = beta1 * x.m + (1 - beta1) * x.g;
-    x.new_v = beta2 * x.v + (1 - beta2) * x.g * x.g;
-    x.m_hat = x.new_m / (1 - pow(beta1, t));
-    x.v_hat = x.new_v / (1 - pow(beta2, t));
-    x.move = -x.lr * x.m_hat / (sqrt(x.v_hat) + eps);
-    x.after = x.before + x.move;
-    return x;
+    double g = found->g[k], m = found->m[k], v = found->v[k], p = found->p[k];
+    double new_m = beta1 * m + (1 - beta1) * g, m_hat = new_m / (1 - pow(beta1, t));
+    double new_v = beta2 * v + (1 - beta2) * g * g, v_hat = new_v / (1 - pow(beta2, t));
+    double move = -found->lr * m_hat / (sqrt(v_hat) + eps);
+    const double rows[MOVE_ROWS] = {(double)found->step, g,    m, new_m,   m_hat, v, new_v, v_hat,
+                                    found->lr,           move, p, p + move};
+    memcpy(column, rows, sizeof rows);
 }
 
 // What Adam is about to do, where the gradients are there; or what it did. And the step before.
@@ -821,33 +819,16 @@ void show_moves(const char *name, int row, int column)
               "`tbreak adam`.\n");
         return;
     }
-    Move columns[2];
+    double columns[2][MOVE_ROWS];
     size_t n = 0;
-    if (before) columns[n++] = move_of(before, k);
-    columns[n++] = move_of(latest, k);
+    if (before) find_move(before, k, columns[n++]);
+    find_move(latest, k, columns[n++]);
     print("%s: %s in step %.0f, counted from 0%s\n", value_name(p),
-          coming ? "what Adam is about to do" : "what Adam did", columns[n - 1].step,
+          coming ? "what Adam is about to do" : "what Adam did", columns[n - 1][0],
           n == 2 ? "; before it, the step before" : "");
-    static const char *const rows[] = {"step",
-                                       "gradient",
-                                       "m was",
-                                       "m = beta1 * m + (1 - beta1) * gradient",
-                                       "m_hat = m / (1 - beta1^(step + 1))",
-                                       "v was",
-                                       "v = beta2 * v + (1 - beta2) * gradient^2",
-                                       "v_hat = v / (1 - beta2^(step + 1))",
-                                       "learning rate",
-                                       "move = -lr * m_hat / (sqrt(v_hat) + eps)",
-                                       "value before",
-                                       "value after"};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        print("  %-41s", rows[i]);
-        for (size_t c = 0; c < n; c++) {
-            const Move *x = &columns[c];
-            const double values[] = {x->step,  x->g,     x->m,  x->new_m, x->m_hat,  x->v,
-                                     x->new_v, x->v_hat, x->lr, x->move,  x->before, x->after};
-            number(values[i]);
-        }
+    for (size_t i = 0; i < MOVE_ROWS; i++) {
+        print("  %-41s", move_rows[i]);
+        for (size_t c = 0; c < n; c++) number(columns[c][i]);
         print("\n");
     }
 }
@@ -948,11 +929,7 @@ static void find_uses(double *value)
     for (size_t i = 0; i < tape->n_entries; i++) {
         const Entry *e = &tape->entries[i];
         if (e->a != value && e->b != value) continue;
-        if (uses.n == uses.room) {
-            uses.room = uses.room ? 2 * uses.room : 64;
-            uses.all = realloc(uses.all, uses.room * sizeof *uses.all);
-            if (!uses.all) abort();
-        }
+        if (uses.n == uses.room) uses.all = more_room(uses.all, &uses.room, sizeof *uses.all);
         double local = (e->a == value ? local_derivative(e, false) : 0) +
                        (e->b == value ? local_derivative(e, true) : 0);
         double *g = grad(tape, e->out);
@@ -973,11 +950,10 @@ static void find_uses(double *value)
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b); }
 
 // A name in its column. One that is too long has a line of its own.
-static void name_column(const char *name, int columns)
+static void name_column(const char *name)
 {
-    int length = (int)strlen(name);
-    if (length > columns) print("%s\n  %*s", name, columns, "");
-    if (length <= columns) print("%-*s", columns, name);
+    if (strlen(name) > 38) print("  %s\n  %38s", name, "");
+    if (strlen(name) <= 38) print("  %-38s", name);
 }
 
 static void print_uses(double *value, size_t most)
@@ -1006,8 +982,7 @@ static void print_uses(double *value, size_t most)
         char text[256];
         snprintf(text, sizeof text, "%td %s, %s", use->entry - watched.model->tape.entries,
                  operations[use->entry->op].name, value_name(whole));
-        print("  ");
-        name_column(text, 38);
+        name_column(text);
         number(use->local);
         if (known && use->added) number(use->gradient);
         if (known && use->added) number(product);
@@ -1041,11 +1016,7 @@ static void print_head_of(double *value)
 // Who used a value.
 void show_users_at(double *value)
 {
-    if (!survey()) return;
-    if (!on_tape(value)) {
-        not_on_tape();
-        return;
-    }
+    if (!survey() || !is_value(value)) return;
     print_head_of(value);
     print_uses(value, 64);
 }
@@ -1055,8 +1026,7 @@ static void product_row(const Entry *e)
 {
     char text[512];
     snprintf(text, sizeof text, "%s * %s", value_name(e->a), value_name(e->b));
-    print("  ");
-    name_column(text, 38);
+    name_column(text);
     number(data_of(e->a));
     number(data_of(e->b));
     number(*e->out);
@@ -1108,17 +1078,11 @@ static bool print_sum(const Entry *e)
 // who used it.
 void show_value(double *value)
 {
-    if (!survey()) return;
-    if (!on_tape(value)) {
-        not_on_tape();
-        return;
-    }
+    if (!survey() || !is_value(value)) return;
     const Entry *e = maker(value);
     print_head_of(value);
     if (!e) {
-        bool parameter = value < watched.model->params + watched.model->num_params &&
-                         value >= watched.model->params;
-        print("made by  no operation: it is a %s\n", parameter ? "parameter" : "leaf");
+        print("made by  no operation: it is a %s\n", is_parameter(value) ? "parameter" : "leaf");
         print_uses(value, 6);
         return;
     }
@@ -1138,8 +1102,7 @@ void show_value(double *value)
             if (second && operand == e->a) continue;
             double local = local_derivative(e, second);
             if (e->a == e->b) local += local_derivative(e, !second);
-            print("  ");
-            name_column(value_name(operand), 38);
+            name_column(value_name(operand));
             number(data_of(operand));
             number(local);
             print("\n");
@@ -1148,17 +1111,15 @@ void show_value(double *value)
     print_uses(value, 6);
 }
 
-void show_value_named(const char *name, int i, int j)
+// The same by name.
+static void show_named(void (*show_at)(double *value), const char *name, int i, int j)
 {
     double *value = survey() ? find_value(name, i, j) : NULL;
-    if (value) show_value(value);
+    if (value) show_at(value);
 }
 
-void show_users(const char *name, int i, int j)
-{
-    double *value = survey() ? find_value(name, i, j) : NULL;
-    if (value) show_users_at(value);
-}
+void show_value_named(const char *name, int i, int j) { show_named(show_value, name, i, j); }
+void show_users(const char *name, int i, int j) { show_named(show_users_at, name, i, j); }
 
 /* ------------------------------------------------------------------------
  * What would be if.
@@ -1208,11 +1169,7 @@ void show_nudge_at(double *value)
     print_agreement(slope, gradient);
 }
 
-void show_nudge(const char *name, int i, int j)
-{
-    double *value = survey() ? find_value(name, i, j) : NULL;
-    if (value) show_nudge_at(value);
-}
+void show_nudge(const char *name, int i, int j) { show_named(show_nudge_at, name, i, j); }
 
 // The derivative of one value with respect to another, by the local derivatives between the two.
 static double derivative(const double *of, const double *with_respect_to)
@@ -1290,7 +1247,7 @@ void show_silence(int head, int position)
     compute_from(out->to);
     rank_tokens(before, n, best);
     print("after position %d (%s), if head %d were silent there\n             ", out->position,
-          token_text(token_at(out->position)), head);
+          text_at(out->position), head);
     heading("as it is");
     heading("silent");
     print("\n");

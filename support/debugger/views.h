@@ -67,7 +67,7 @@ int draws_the_end(void);
 double *watch_first_gain(void);
 void show_stop(int stop);
 int has_more(int stop);
-int show_more(int stop, int page);  // returns whether there is another page after it
+void show_more(int stop);
 
 /* ------------------------------------------------------------------------
  * What the files of the debugger ask of each other.
@@ -121,6 +121,7 @@ const Place *need_place(const char *name, int position);  // says so, if there i
 const Place *place_of(const double *value);
 const Place *operand_of(const Place *place);  // the first vector that it was made from
 bool on_tape(const double *value);
+bool is_parameter(const double *value);
 size_t value_number(const double *value);
 size_t n_numbers(void);               // all value numbers are below
 double data_of(const double *value);  // its data, as it was when the tape was recorded
@@ -140,6 +141,8 @@ void print_comment(int line, const char *indent);
 const char *comment_on(int line);
 const char *token_text(size_t token);
 size_t token_at(int position);
+const char *text_at(int position);                      // the text of that token
+void *more_room(void *all, size_t *room, size_t size);  // of an array of things of this size
 
 // views.c
 PRINTF_LIKE(1, 2) void print(const char *format, ...);
