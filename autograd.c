@@ -1,12 +1,12 @@
 /* autograd.c: the operations of autograd.h, value beside derivative.
  *
- * The tape; the atoms; what is made of atoms; the table of operations; the
- * two walks over the tape. support/ has faster versions of some of this;
- * what they compute is defined here.
+ * The tape; recording; the atoms; what is made of atoms; the table of
+ * operations; the two walks over the tape. support/ has faster versions of
+ * some of this; what they compute is defined here.
  */
 #include "autograd.h"
 // defines: BLOCK, vector_in_next_chunk(), more_entries(), clear(); for
-// speed alone: NOINLINE, forget_lanes(), waiting(), lanes_...(), fast_...()
+// speed alone: forget_lanes(), waiting(), lanes_...(), fast_...()
 #include "support/fast.h"
 
 #include <math.h>
@@ -39,8 +39,9 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector takes whole blocks of BLOCK values; single values are packed. A
-// fast loop may read a block too far, so the last of a chunk stays free.
+// A vector starts with a block of BLOCK values, and takes whole blocks, as
+// fast loops need it; single values are packed. Fast loops may read a block
+// past the end of a vector, so the last block of a chunk stays unused.
 double *ag_vector(Tape *t, size_t n)
 {
     size_t end = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
@@ -58,12 +59,13 @@ double *ag_scalar(Tape *t, double data)
 }
 
 /* ------------------------------------------------------------------------
- * Recording: record() writes an entry, finish() has it computed.
+ * Recording: record() writes an entry, finish() computes it.
  */
-// Writes the fields in place: copying a finished Entry is much slower.
+// Field by field: a compiler may build a whole Entry elsewhere and copy it.
 static inline Entry *record(Tape *t, Op op, double *out, double *a,
                             double *b, double c, size_t n)
 {
+    if (t->n_entries == t->max_entries) more_entries(t);
     Entry *e = &t->entries[t->n_entries++];
     e->op = op;
     e->n = (uint32_t)n;
@@ -76,19 +78,16 @@ static inline Entry *record(Tape *t, Op op, double *out, double *a,
     return e;
 }
 
-// Makes room for the next entry, then computes e, unless lanes put it off.
-// Making room may move the entries: do not use e afterward.
+// Computes e, unless lanes put that off.
 static double *finish(Tape *t, const Entry *e)
 {
-    double *out = e->out;
-    if (t->n_entries == t->max_entries) more_entries(t);
     if (!waiting(t)) tape_compute(t);
-    return out;
+    return e->out;
 }
 
-// One entry per atom. Out of line, to keep atoms() small.
-static NOINLINE double *each_atom(Tape *t, Op op, double *out, double *a,
-                                  double *b, double c, size_t n)
+// One entry per atom.
+static double *each_atom(Tape *t, Op op, double *out, double *a, double *b,
+                         double c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         finish(t, record(t, op, out + i, a + i, b ? b + i : NULL, c, 1));
@@ -303,8 +302,8 @@ static inline void add_scaled(double *restrict y, double c,
         y[i] += c * x[i];
 }
 
-// The dot product in four partial sums, so that additions can overlap.
-// vec_sum() in support/fast.h adds them up in the same order.
+// The dot product in four sums, so that the processor adds to one while it
+// waits for another. dot() in support/kernels.c takes the same order.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -488,6 +487,7 @@ double ag_max(Tape *t, const double *a, size_t n)
 // e^(a[i] - max) / total, with total the sum of all e^(a[i] - max). The
 // maximum cancels out; without it the exponentials could overflow. Local
 // derivatives: d out[i] / d a[k] = -out[i] * out[k], plus out[i] if i = k.
+// Times g[i], summed over i: out[k] * (g[k] - sum of g[i] * out[i]).
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -501,7 +501,7 @@ static void softmax_forward(Entry *e)
         total += out[i];
     }
     for (size_t i = 0; i < e->n; i++)
-        out[i] *= 1 / total;  // not out[i] / total: softmax() rounds so
+        out[i] *= 1 / total;  // softmax() in microgpt.c rounds like this
 }
 static void softmax_backward(const Tape *t, const Entry *e)
 {
@@ -513,7 +513,7 @@ static void softmax_backward(const Tape *t, const Entry *e)
 
 // a[i] * scale, with scale = (mean square + RMSNORM_EPS)^-0.5. Local
 // derivatives: d out[i] / d a[k] = -out[i] * out[k] * scale / n, plus scale
-// if i = k.
+// if i = k. Summed as for softmax: scale * (g[k] - out[k] * mean(g * out)).
 double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
     double *out = ag_vector(t, n);
@@ -538,7 +538,7 @@ static void rmsnorm_backward(const Tape *t, const Entry *e)
 /* ------------------------------------------------------------------------
  * The table of operations.
  */
-const Operation operations[N_OPS] = {
+const OpRules operations[N_OPS] = {
     [OP_ADD] = {"add", add_forward, add_backward},
     [OP_MUL] = {"mul", mul_forward, mul_backward},
     [OP_POW] = {"pow", pow_forward, pow_backward},

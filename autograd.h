@@ -47,9 +47,9 @@ typedef enum {
     N_OPS
 } Op;
 
-// A matrix of values, row after row. The name is for people and files.
+// A matrix of values, row after row.
 typedef struct {
-    char name[40];
+    char name[40];  // for people and files
     size_t rows, cols;
     double *data;  // [rows][cols]
 } Matrix;
@@ -70,16 +70,17 @@ typedef struct {
 
 // The tape: the entries, and all values, in chunks. Both grow as needed.
 typedef struct {
-    Entry *entries;  // [n_entries] what was done, in order
-    size_t n_entries, n_computed, max_entries;  // recorded, computed, room
-    double *chunk;  // [2 * chunk_size] in use: values, then gradients
-    size_t n_values, chunk_size;  // values in it; room for values
-    double **chunks;              // [n_chunks] full, in use, spare
-    size_t n_chunks, this_chunk;  // this_chunk: index of the one in use
+    Entry *entries;                 // [n_entries] what was done, in order
+    size_t n_entries, max_entries;  // recorded; room
+    size_t n_computed;              // of those recorded
+    double *chunk;  // [2 * chunk_size] new values, then their gradients
+    size_t n_values, chunk_size;  // values in it; values it has room for
+    double **chunks;              // [n_chunks] full, this one, spare
+    size_t n_chunks, this_chunk;  // chunk is chunks[this_chunk]
     size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
-    bool fused;               // one entry per call, or (false) per atom
-    void (*no_memory)(void);  // called when it cannot grow; never returns
-    struct Lanes *lanes;      // for speed alone: see the end of this file
+    bool fused;                   // one entry per call, or (false) per atom
+    void (*out_of_memory)(void);  // it cannot grow; must not return
+    struct Lanes *lanes;  // for speed alone: see the end of this file
 } Tape;
 
 // Starts an empty tape, fused, for vectors of up to max_vector values.
@@ -88,9 +89,9 @@ void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
 
-// Computes all gradients. For values made after the mark they start at 0;
-// for older values they add to what is there. An entry that does not lead
-// to the result adds 0 times its derivative: NaN if that is infinite.
+// Computes all gradients. Those of values made after the mark start at 0;
+// older values keep theirs, and this adds to them. An entry that does not
+// lead to the result adds 0 times its derivative: NaN if it is infinite.
 void backward(Tape *t, double *result);
 
 // The gradient of a value, or of the first of several neighbors.
@@ -99,13 +100,12 @@ static inline double *grad(const Tape *t, double *x)
     return x + t->chunk_size;
 }
 
-// Leaves: values that no operation makes. n is at least 1, here and below.
+// Leaves: values that no operation makes. Here and below, 1 <= n < 2^32.
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
 
-// An operation returns new values. One that takes `out` writes there: into
-// a vector from ag_vector(). Write each value only once.
-
+// An operation returns new values; ag_sum() of one value may return that.
+// One that takes `out` writes there, into an ag_vector(), only once.
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
@@ -150,18 +150,18 @@ typedef struct {
     const char *name;
     void (*forward)(Entry *e);
     void (*backward)(const Tape *t, const Entry *e);
-} Operation;
-extern const Operation operations[N_OPS];
+} OpRules;
+extern const OpRules operations[N_OPS];
 
 /* ------------------------------------------------------------------------
  * For speed alone. A program that repeats the same operations on many
  * inputs calls tape_lane() before each input; the entries of one input are
- * a lane. With -DAUTOGRAD_LANES, which make sets, lanes are recorded
- * first and computed later, side by side: entry 1 of every lane, entry 2 of
- * every lane, and so on. So entry k may use entries before k of any lane,
- * and anything made before the first lane, but nothing made between lanes.
- * Values are ready after tape_compute(), which backward() calls; in every
- * other build they are ready at once.
+ * a lane. With -DAUTOGRAD_LANES, which make sets, lanes of a fused tape are
+ * recorded first and computed later, side by side: entry 1 of every lane,
+ * entry 2 of every lane, and so on. So entry 3 of a lane may use entries 1
+ * and 2 of any lane, and what was made before the first lane, but nothing
+ * made between two lanes. Values are ready after tape_compute(), which
+ * backward() calls. In every other build they are ready at once.
  */
 void tape_lane(Tape *t);       // starts the next lane
 void tape_end_lanes(Tape *t);  // ends the last one

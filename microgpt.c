@@ -68,8 +68,8 @@ size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
  * Parameters: what the model knows; random numbers at first. Names and
  * order match Python's state_dict.
  */
-// Adds the next matrix. Without a state_dict it only counts, and returns
-// NULL: lay_out_parameters() runs once to count and once to place.
+// Adds the next matrix. lay_out_parameters() runs twice: first without a
+// state_dict, to count, where this returns NULL; then to place them.
 static Matrix *add_matrix(Model *model, const char *prefix,
                           const char *name, size_t nout, size_t nin)
 {
@@ -286,8 +286,9 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The sum of the losses of n training documents, from number `first` on.
-// After the last document, the first comes again.
+// The sum of the losses of n training documents, from number `first` on, on
+// the tape of `model`: run->model, or a copy. After the last document, the
+// first comes again.
 double *sum_of_losses(const Run *run, Model *model, uint64_t first,
                       uint64_t n)
 {
@@ -307,8 +308,10 @@ static double *step_loss(Run *run, uint64_t step)
 {
     Tape *tape = &run->model.tape;
     uint64_t batch = run->config->batch, first = step * batch;
-    tape_drop(tape);                       // forget the previous step
-    double *sum = fast_batch(run, first);  // for speed alone, or NULL
+    tape_drop(tape);  // forget the previous step
+    // For speed alone: small models run a batch in parts, which leave their
+    // gradients complete; backward() then adds nothing. NULL: not so.
+    double *sum = fast_batch(run, first);
     if (!sum) sum = sum_of_losses(run, &run->model, first, batch);
     double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
     tape_compute(tape);  // with lanes, *loss is not ready before this
@@ -336,7 +339,12 @@ static void adam(Model *model, double lr, double beta1, double beta2)
     model->steps_done++;
     double eps = 1e-8, t = (double)model->steps_done;  // from 1 on
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
-    AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
+    AdamRates rates = {.lr = lr,
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .eps = eps,
+                       .correct1 = correct1,
+                       .correct2 = correct2};
     if (fast_adam(p, g, m, v, n, &rates)) return;  // for speed alone
     for (size_t i = 0; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
@@ -366,7 +374,7 @@ static bool train(Run *run)
 /* ------------------------------------------------------------------------
  * Inference: starting from BOS, draw the next token again and again, until
  * BOS is drawn or the block is full. A temperature below 1 makes likely
- * tokens still likelier; one above 1 evens them out.
+ * tokens even more likely; above 1, it evens them out.
  */
 // Puts one sample into model->tokens. Returns its length.
 static size_t sample(Run *run)

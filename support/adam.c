@@ -7,7 +7,7 @@
  *
  * fast_adam() moves all n parameters, or none: none in plain builds, none if the rate or eps is out
  * of range, none if a beta is below 0.5, where m + (1 - beta) * (g - m) would lose digits. Threads
- * share the parameters. They share the zeroing of gradients, too: see clear().
+ * share the parameters. Means that fade below 2^-1000 become zero.
  */
 #include "adam.h"
 #include "fast.h"
@@ -84,23 +84,4 @@ bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamR
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;
     return false;
 #endif
-}
-
-typedef struct {
-    double *values;
-    size_t n, n_parts;
-} Values;
-
-static void clear_part(void *context, size_t part, double *unused)
-{
-    const Values *all = context;
-    size_t begin = cut(all->n, all->n_parts, part), end = cut(all->n, all->n_parts, part + 1);
-    (void)unused;
-    memset(all->values + begin, 0, (end - begin) * sizeof *all->values);
-}
-
-void clear(double *values, size_t n)
-{
-    Values all = {values, n, parts_of(n)};
-    share(clear_part, &all, all.n_parts, NULL);
 }

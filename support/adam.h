@@ -1,4 +1,4 @@
-/* adam.h: a step of Adam, the same as adam() in microgpt.c up to rounding, but faster. */
+/* adam.h: a step of Adam, as adam() in microgpt.c up to rounding, but faster. */
 #ifndef ADAM_H
 #define ADAM_H
 

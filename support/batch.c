@@ -12,12 +12,12 @@
 #include "job.h"
 #include "threads.h"
 
-enum { PART = 4, MOST_PARTS = 16, SMALL = 1 << 14 };  // documents; parts; parameters
+enum { PART = 4, MOST_PARTS = 16, SMALL_MODEL = 1 << 14 };  // documents; parts; parameters
 
 size_t n_batch_parts(const Config *config, uint64_t num_params)
 {
     uint64_t n = config->batch / PART;
-    if (!have_threads || n < 2 || num_params > SMALL) return 0;
+    if (!have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
     return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
 }
 
@@ -25,8 +25,8 @@ bool new_batch(Run *run)
 {
     Batch *batch = &run->job->batch;
     size_t n = n_batch_parts(run->config, run->model.num_params);
-    uint64_t most = n ? run->config->batch / n + 1 : 0;
     if (n == 0) return true;
+    uint64_t most = run->config->batch / n + 1;  // documents in a part
     batch->parts = calloc(n, sizeof *batch->parts);
     batch->sums = calloc(n, sizeof *batch->sums);
     if (!batch->parts || !batch->sums) return no_memory();

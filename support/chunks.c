@@ -1,9 +1,9 @@
 /* chunks.c: the memory of the tape, and how it grows.
  *
  * tape_init() takes the first chunk of values and the first entries; vector_in_next_chunk() and
- * more_entries() take more. If memory runs out, these two do not return: they call t->no_memory(),
- * or abort if it is NULL. The tape can still be dropped and used again. Nothing is given back
- * before tape_free().
+ * more_entries() take more. If memory runs out, the two do not return: they call
+ * t->out_of_memory(), or abort if it is NULL. The tape can still be dropped and used again. Nothing
+ * is given back before tape_free().
  */
 #include "fast.h"
 
@@ -38,7 +38,7 @@ static bool new_entries(Tape *t)
 
 static void out_of_memory(const Tape *t)
 {
-    if (t->no_memory) t->no_memory();
+    if (t->out_of_memory) t->out_of_memory();
     abort();
 }
 
@@ -80,4 +80,24 @@ void tape_free(Tape *t)
     free(t->entries);
     free_lanes(t->lanes);
     *t = (Tape){0};
+}
+
+// Threads share the zeros.
+typedef struct {
+    double *values;
+    size_t n, n_parts;
+} Values;
+
+static void clear_part(void *context, size_t part, double *unused)
+{
+    const Values *all = context;
+    size_t begin = cut(all->n, all->n_parts, part), end = cut(all->n, all->n_parts, part + 1);
+    (void)unused;
+    memset(all->values + begin, 0, (end - begin) * sizeof *all->values);
+}
+
+void clear(double *values, size_t n)
+{
+    Values all = {values, n, parts_of(n)};
+    share(clear_part, &all, all.n_parts, NULL);
 }

@@ -189,7 +189,7 @@ bool read_command_line(int argc, char **argv)
     start_output();
     job->argc = argc;
     job->argv = argv;
-    job->no_memory = out_of_memory;
+    job->out_of_memory = out_of_memory;
     job->run = (Run){.config = &job->o.config, .rng = &job->rng, .job = job};
     return parse_command_line(&job->o, argc, argv);
 }

@@ -5,7 +5,7 @@
  *   kernels.c    softmax, row dots and weighted sums, a vector at a time
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
- *   adam.c       a step of Adam
+ *   adam.c       a step of Adam; the engine itself does not need it
  *   threads.c    threads that share all of this
  *
  * Nothing here computes what autograd.c does not define. A fast way returns false where it does
@@ -97,8 +97,8 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 #endif
 #endif
 
-// Work is counted in multiply-adds, or what takes as long. How many parts is it worth sharing in? 1:
-// none. Small work has a part for each thread that is awake; large work has more, which wakes threads.
+// How many parts to cut work into, measured in multiply-adds; 1: do not share it. Small work has at
+// most one part per thread, and wakes nobody; large work has two, and wakes threads.
 enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
 static inline size_t parts_of(size_t work)
 {
@@ -122,7 +122,7 @@ static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope
     return (size_t)(share * (double)n + 0.5);
 }
 
-void clear(double *values, size_t n);  // adam.c: all become 0
+void clear(double *values, size_t n);  // chunks.c: all become 0; shared by threads
 
 // Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With
 // `apart`, no two threads have lanes with an operand in common. false: nothing is done, it is not

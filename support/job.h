@@ -92,8 +92,8 @@ typedef struct Job {
     int argc;
     char **argv;
     Random rng;
-    void (*no_memory)(void);  // ends the command when memory runs out in the middle
-    struct stat data_file;    // where the documents came from
+    void (*out_of_memory)(void);  // ends the command when memory runs out in the middle
+    struct stat data_file;        // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
     Batch batch;

@@ -61,7 +61,7 @@ static ALWAYS_INLINE void multiply_rows(double *const *y, const double *w, size_
         dot_rows(sums, w + j * stride, stride, x[lane], rows - j, cols);
         for (size_t k = 0; k < rows - j; k += VEC) {
             double *to = y[lane] + j + k;
-            Vec old = load(to), new = add ? old + c *load(sums + k) : c *load(sums + k);
+            Vec old = load(to), product = c * load(sums + k), new = add ? old + product : product;
             store(to, k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
         }
     }

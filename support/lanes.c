@@ -6,9 +6,9 @@
  * these what was recorded between the lanes; walk_lanes_back() does the same from the end. What
  * the lanes have in common, such as a matrix, is then fetched once for many of them.
  *
- * Lanes that are not alike are computed in the order of the tape, and so are those for which there
- * is no memory. Lanes that were computed side by side are one group: until tape_mark() or
- * tape_drop(), tape_lane() then does nothing. Without -DAUTOGRAD_LANES it never does anything.
+ * Lanes whose operations differ are computed in the order of the tape, and so are lanes for which
+ * there is no memory. A tape has one group of lanes at a time: after tape_compute(), tape_lane()
+ * does nothing until tape_mark() or tape_drop(). Without -DAUTOGRAD_LANES it never does anything.
  */
 #include "fast.h"
 
@@ -121,13 +121,28 @@ static size_t work_of(const Entry *e)
     return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 64;
 }
 
+// The second operand of each operation: none, as many values as the first has, one value, or rows.
+typedef enum { UNKNOWN, NOTHING, AS_MANY, ONE, IN_ROWS } Second;
+static const Second second[N_OPS] = {
+    [OP_ADD] = AS_MANY,       [OP_MUL] = AS_MANY,          [OP_POW] = NOTHING,
+    [OP_LOG] = NOTHING,       [OP_EXP] = NOTHING,          [OP_RELU] = NOTHING,
+    [OP_ADD_CONST] = NOTHING, [OP_MUL_CONST] = NOTHING,    [OP_COPY] = NOTHING,
+    [OP_MUL_SCALAR] = ONE,    [OP_SUM] = NOTHING,          [OP_DOT] = AS_MANY,
+    [OP_ROW_DOTS] = IN_ROWS,  [OP_WEIGHTED_SUM] = IN_ROWS, [OP_SOFTMAX] = NOTHING,
+    [OP_RMSNORM] = NOTHING,
+};
+
 // The operands of an entry lie between low and high; so do their gradients, a chunk further on.
-static void find_operands(const Entry *e, const double **low, const double **high)
+// false: what the operation reads is not known here.
+static bool find_operands(const Entry *e, const double **low, const double **high)
 {
-    size_t n_a = e->op == OP_ROW_DOTS ? e->length : e->n, n_b = e->op == OP_MUL_SCALAR ? 1 : e->n;
-    if (e->length > 0) n_b = (size_t)(e->n - 1) * e->stride + e->length;
-    *low = e->b && e->b < e->a ? e->b : e->a;
-    *high = e->b && e->b + n_b > e->a + n_a ? e->b + n_b : e->a + n_a;
+    Second kind = second[e->op];
+    size_t n_a = e->op == OP_ROW_DOTS ? e->length : e->n;
+    size_t n_b = !e->b ? 0 : kind == AS_MANY ? e->n : kind == ONE ? 1 : 0;
+    if (kind == IN_ROWS) n_b = (size_t)(e->n - 1) * e->stride + e->length;
+    *low = n_b > 0 && e->b < e->a ? e->b : e->a;
+    *high = n_b > 0 && e->b + n_b > e->a + n_a ? e->b + n_b : e->a + n_a;
+    return kind != UNKNOWN;
 }
 
 // Cuts lanes into up to max parts; with `apart`, only where all operands of the lanes after a cut
@@ -140,8 +155,7 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, siz
     Slope slope = lanes[0][k].n < lanes[n - 1][k].n ? RISING : EVEN;
     for (size_t lane = 0; lane < n; lane++) {
         if (apart) {
-            find_operands(&lanes[lane][k], &low, &high);
-            if (low < before) return 1;
+            if (!find_operands(&lanes[lane][k], &low, &high) || low < before) return 1;
         }
         if (lane >= next && (lane == 0 || low >= end)) {
             cuts[n_parts++] = lane;
@@ -157,8 +171,9 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, siz
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
                  LanesPart *part)
 {
-    size_t max = n_threads < 2 ? 1 : parts_of(n * work_of(&lanes[n / 2][k]));
-    if (max < 2 || n < 2) return false;
+    if (n_threads < 2 || n < 2) return false;
+    size_t max = parts_of(n * work_of(&lanes[n / 2][k]));
+    if (max < 2) return false;
     SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
     max = max < MAX_PARTS ? max : MAX_PARTS;
     size_t n_parts = cut_lanes(lanes, n, k, apart, shared.cuts, max < n ? max : n);
@@ -177,9 +192,9 @@ static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k,
     bool (*faster)(Entry *) = fast_operation(op)->forward;
     void (*plain)(Entry *) = operations[op].forward;
     (void)t, (void)unused;
-    for (size_t lane = 0; lane < n && !faster; lane++) plain(&lanes[lane][k]);
-    for (size_t lane = 0; lane < n && faster; lane++) {
-        if (!faster(&lanes[lane][k])) plain(&lanes[lane][k]);
+    for (size_t lane = 0; lane < n; lane++) {
+        Entry *e = &lanes[lane][k];
+        if (!faster || !faster(e)) plain(e);
     }
 }
 
@@ -189,9 +204,9 @@ static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k
     bool (*faster)(const Tape *, Entry *) = fast_operation(op)->backward;
     void (*plain)(const Tape *, const Entry *) = operations[op].backward;
     (void)unused;
-    for (size_t lane = n; lane-- > 0 && !faster;) plain(t, &lanes[lane][k]);
-    for (size_t lane = n; lane-- > 0 && faster;) {
-        if (!faster(t, &lanes[lane][k])) plain(t, &lanes[lane][k]);
+    for (size_t lane = n; lane-- > 0;) {
+        Entry *e = &lanes[lane][k];
+        if (!faster || !faster(t, e)) plain(t, e);
     }
 }
 

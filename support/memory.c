@@ -108,7 +108,7 @@ static bool new_parameters(Model *model, const Run *run, double batch)
     model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
     bool ok = new_workspace(model, n + (size_t)tape_values(model, batch, longest(run)));
     if (!ok || !model->state_dict) return no_memory();
-    model->tape.no_memory = run->job->no_memory;
+    model->tape.out_of_memory = run->job->out_of_memory;
 #ifdef MICROGPT_DEBUG
     model->tape.fused = false;  // every single + and * is an entry, to be looked at
 #endif
@@ -130,7 +130,7 @@ bool new_model(Run *run)
     model->v = calloc(n, sizeof *model->v);
     if (!model->m || !model->v) return no_memory();
     if (!new_parameters(model, run, batch)) return false;
-    // Pages that are written first, here, are quicker than those that threads read before they write.
+    // Touch these pages here: that is quicker than when threads read them before they write.
     memset(model->m, 0, n * sizeof *model->m);
     memset(model->v, 0, n * sizeof *model->v);
     memset(grad(&model->tape, model->params), 0, n * sizeof *model->params);
@@ -148,7 +148,7 @@ bool share_model(Model *copy, const Model *model)
     *copy = *model;
     bool ok = new_workspace(copy, model->tape.chunk_size - (size_t)model->num_params);
     copy->tape.fused = model->tape.fused;
-    copy->tape.no_memory = model->tape.no_memory;
+    copy->tape.out_of_memory = model->tape.out_of_memory;
     if (!ok) unshare_model(copy);
     return ok;
 }

@@ -67,9 +67,9 @@ bool read_documents(Run *run);
 bool new_model(Run *run);
 // Opens the files. A resumed run loads its model over the initial one.
 bool begin_training(Run *run);
-// For speed alone: the sum of the losses of a batch, in parts that threads
-// share. The gradients of the parameters are then there, too. NULL: it does
-// not pay; nothing is done.
+// For speed alone: the summed loss of a batch, in parts that threads share.
+// It also adds the gradients of the parameters. NULL: not worth it; nothing
+// is done.
 double *fast_batch(Run *run, uint64_t first);
 // Is the loss finite? Asked before it can reach the parameters.
 bool check_loss(Run *run, uint64_t step, double loss);
@@ -99,7 +99,7 @@ double *softmax(Tape *tape, double *logits, size_t n);
 double *gpt(Model *model, size_t token_id, size_t pos_id);
 size_t take_document(Model *model, const Document *doc);
 double *document_loss(Model *model, size_t n);
-double *sum_of_losses(const Run *run, Model *model, uint64_t first, uint64_t n);
+double *sum_of_losses(const Run *, Model *, uint64_t first, uint64_t n);
 double learning_rate(const Config *config, uint64_t step);
 
 #endif

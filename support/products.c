@@ -82,13 +82,13 @@ static void do_task(const Shared *shared, size_t part, double *scratch)
     }
 }
 
-static void do_tasks(void *context, size_t part, double *scratch)
+static void do_part(void *context, size_t part, double *scratch)
 {
     do_task(context, part, scratch);
 }
 
-// Two tasks take turns, and the longer one goes on: so each thread has some of both.
-static void do_two_tasks(void *context, size_t part, double *scratch)
+// The parts of two tasks alternate, so that each thread gets some of both; the longer goes on.
+static void do_part_of_two(void *context, size_t part, double *scratch)
 {
     const Shared *shared = context;
     size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
@@ -105,7 +105,7 @@ static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch
         cut_task(&shared[i], wanted);
         n_parts += shared[i].across * shared[i].down;
     }
-    share(n == 2 ? do_two_tasks : do_tasks, shared, n_parts, scratch);
+    share(n == 2 ? do_part_of_two : do_part, shared, n_parts, scratch);
 }
 
 static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
@@ -173,7 +173,7 @@ static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n,
 static void multiply_product(const Product *p, bool to_y)
 {
     size_t rows = p->rows[p->n - 1];
-    Task task = {p, 0, 0, p->w, to_y, false, 0, p->n, 0, to_y ? rows : p->cols};
+    Task task = {.p = p, .w = p->w, .to_y = to_y, .end = p->n, .right = to_y ? rows : p->cols};
     size_t wanted = parts_of(work_of(p));
     if (wanted > 1) {
         share_tasks(&(Shared){.task = task}, 1, wanted, NULL);
@@ -183,7 +183,7 @@ static void multiply_product(const Product *p, bool to_y)
 }
 
 // Rows of w, for few lanes: four at a time.
-static void few_lanes_forward(void *context, size_t part, double *unused)
+static void few_lanes_forward_part(void *context, size_t part, double *unused)
 {
     const Product *p = context;
     double *y[FEW_LANES];
@@ -205,7 +205,7 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
             multiply_product(&p, true);
         } else if (parts_of(work_of(&p)) > 1) {
             size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(work_of(&p)));
-            share(few_lanes_forward, &p, n_parts, NULL);
+            share(few_lanes_forward_part, &p, n_parts, NULL);
         } else {
             multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
         }
@@ -218,7 +218,7 @@ bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0)
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
-static void few_lanes_part(void *context, size_t part, double *unused)
+static void few_lanes_backward_part(void *context, size_t part, double *unused)
 {
     const Product *p = context;
     size_t panels = p->cols / WIDTH, n_parts = smaller(panels, parts_of(2 * work_of(p)));
@@ -231,8 +231,21 @@ static void few_lanes_part(void *context, size_t part, double *unused)
 static void product_backward(const Product *p, bool weighted, double *scratch)
 {
     size_t rows = p->rows[p->n - 1], g = p->t->chunk_size;
-    Task of_w = {p, weighted ? g : 0, weighted ? 0 : g, p->w + g, false, true, 0, rows, 0, p->cols};
-    Task of_in = {p, g, g, p->w, weighted, true, 0, p->n, 0, weighted ? rows : p->cols};
+    Task of_w = {.p = p,
+                 .x_at = weighted ? g : 0,
+                 .y_at = weighted ? 0 : g,
+                 .w = p->w + g,
+                 .add = true,
+                 .end = rows,
+                 .right = p->cols};
+    Task of_in = {.p = p,
+                  .x_at = g,
+                  .y_at = g,
+                  .w = p->w,
+                  .to_y = weighted,
+                  .add = true,
+                  .end = p->n,
+                  .right = weighted ? rows : p->cols};
     size_t wanted = parts_of(2 * work_of(p));
     if (wanted > 1) {
         Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
@@ -254,7 +267,7 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
             product_backward(&p, weighted, scratch);
         } else if (parts_of(2 * work_of(&p)) > 1) {
             size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * work_of(&p)));
-            share(few_lanes_part, &p, n_parts, NULL);
+            share(few_lanes_backward_part, &p, n_parts, NULL);
         } else {
             few_lanes_backward(&p, 0, p.cols);
         }

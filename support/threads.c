@@ -4,17 +4,17 @@
  * same time, and it does them all. Which thread does a part makes no difference to its bits, so the
  * number of threads makes none.
  *
- *   claiming   One number, `ticket`, says which work it is, and which of its parts are left: those
- *              from `front` to `back`. Whoever moves one of these by one has a part. The thread that
+ *   claiming   One number, `ticket`, says which work it is, and which of its parts are left: from
+ *              `front` to `back`. Whoever moves one of these by one has a part. The thread that
  *              shares takes parts from the front, the others from the back: so with two threads,
  *              neighbors stay in the cache of one processor from work to work. Nobody waits for a
  *              thread that has no part: if the others are late, this thread does everything itself.
  *   ending     Each part that is done raises `done`. The work stays in place until all are.
  *   waiting    A thread without a part looks for one for some microseconds, then sleeps. New work
  *              wakes sleepers, but never so many that more threads are awake than processors, and
- *              not for small work, which has no more parts than threads. A
- *              worker that is very late has lost its processor to another program: then this
- *              thread works alone for eight times as long as it had to wait.
+ *              not for small work, which has no more parts than threads. A worker that is very late
+ *              has lost its processor to another program: then this thread works alone for eight
+ *              times as long as it had to wait.
  *
  * Threads start when work is shared for the first time: a model that is too small for that never
  * has any. If some cannot be started, those that run do it all. Signals go to the main thread. Part
@@ -51,7 +51,7 @@ const bool have_threads = false;
 #define VALGRIND_HG_DISABLE_CHECKING(at, n) (void)0
 #endif
 
-#define LATE 2e-4  // seconds: no part takes so much longer than the others
+#define LATE 2e-4  // seconds that the others may take longer than this thread took
 enum { SPINS = 4000, STACK = 1024 * 1024 };
 
 static struct Pool {
@@ -111,8 +111,8 @@ static bool there_is_work(void)
     return front_of(ticket) < back_of(ticket);
 }
 
-// Sleeps until called, then does parts until there have been none for a while. Whether there is work
-// is asked again once it no longer counts as awake: share() may just have seen that it does.
+// Sleeps until called, then does parts until there have been none for a while. It looks once more
+// after it has left `awake`: share() may have counted on it just before.
 static void *work(void *unused)
 {
     _Alignas(64) double scratch[SHARED_SCRATCH];
@@ -179,7 +179,8 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void wait_until_done(void)
+// own: seconds that this thread has worked
+static void wait_until_done(double own)
 {
     double start = seconds();
     for (int i = 0; atomic_load(&pool.done) < pool.n_parts; i++) {
@@ -190,18 +191,22 @@ static void wait_until_done(void)
             nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         }
     }
-    ANNOTATE_HAPPENS_AFTER(&pool.done);
     double late = seconds() - start;
-    if (late > LATE) pool.alone_until = start + 9 * late;
+    if (late > own + LATE) pool.alone_until = start + 9 * late;
+}
+
+// Is this work better done by this thread alone?
+static bool alone(size_t n_parts)
+{
+    if (n_threads == 1 || n_parts == 1 || n_parts > UINT16_MAX) return true;
+    if (n_parts <= n_threads && atomic_load(&pool.awake) == 0) return true;
+    if (!pool.started) start();
+    return pool.alone_until > 0 && seconds() < pool.alone_until;
 }
 
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
-    bool alone = n_threads == 1 || n_parts == 1 || n_parts > UINT16_MAX;
-    if (n_parts <= n_threads) alone = alone || atomic_load(&pool.awake) == 0;
-    if (!alone && !pool.started) start();
-    if (!alone && pool.alone_until > 0) alone = seconds() < pool.alone_until;
-    if (alone || atomic_exchange(&pool.busy, true)) {
+    if (alone(n_parts) || atomic_exchange(&pool.busy, true)) {
         for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
         return;
     }
@@ -211,9 +216,10 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.done, 0);
     ANNOTATE_HAPPENS_BEFORE(&pool.ticket);
     atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
-    call(n_parts - 1);
+    if (n_parts > n_threads) call(n_parts - 1);
+    double start = seconds();
     do_parts(true, scratch);
-    if (atomic_load(&pool.done) < n_parts) wait_until_done();
+    if (atomic_load(&pool.done) < n_parts) wait_until_done(seconds() - start);
     ANNOTATE_HAPPENS_AFTER(&pool.done);
     atomic_store(&pool.busy, false);
 }
@@ -230,7 +236,6 @@ void wake_threads(size_t n_parts)
     if (n_threads > 1) call(n_parts - 1);
 }
 
-// Those that there are end first.
 void set_threads(size_t n, size_t n_processors)
 {
     atomic_store(&pool.stop, true);

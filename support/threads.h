@@ -13,8 +13,8 @@ extern const bool have_threads;  // does this build have any?
 extern size_t n_threads;         // how many there are, this one included; 1: nothing is shared
 extern size_t missing_threads;   // how many could not be started
 
-// Asks for n threads, of which no more work at a time than there are processors. They start with
-// the first shared work. 1: those that there are end; 0 counts as 1.
+// Sets the number of threads. No more of them work at a time than there are processors. Running
+// ones end first; new ones start with the first shared work. 0 counts as 1.
 void set_threads(size_t n, size_t n_processors);
 // Does all parts and returns. Part 0 is begun first. scratch is this thread's. Nobody is woken for
 // work that has no more parts than there are threads.

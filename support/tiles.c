@@ -4,7 +4,7 @@
  * k of a(r, k) * b(k, j), and is computed in the same way:
  *
  *   tile     DOWN rows of ACROSS vectors of sums, which stay in registers while k goes from first
- *            to last. For every k the WIDTH neighbors b(k, j) are added to each row, a(r, k) times.
+ *            to last. For every k, the WIDTH neighbors b(k, j), times a(r, k), are added to row r.
  *            There are enough sums that none waits for the one before; each load serves several of
  *            them; and no sum is taken across a vector.
  *   panel    the WIDTH columns of b, for up to DEPTH values of k, copied to one place. There they
@@ -96,8 +96,8 @@ static ALWAYS_INLINE void tiles(TileKind kind, double *const *to, size_t to_at, 
             const double *next = kind == OF_LANES ? to[i] + to_at : w + i * step;
             for (size_t j = 0; j < WIDTH; j += 8) __builtin_prefetch(next + j, 1);
         }
-        double *const *rows = kind == OF_LANES ? to + r : NULL, *const *ar =
-                                                                    kind == OF_LANES ? a + r : a;
+        double *const *rows = kind == OF_LANES ? to + r : NULL;
+        double *const *ar = kind == OF_LANES ? a + r : a;
         double *wr = kind == OF_LANES ? NULL : w + r * step;
         size_t first = kind == OF_LANES ? a_at : a_at + r;
 #define TILE(d)                                                                                    \
@@ -140,10 +140,15 @@ static ALWAYS_INLINE double *pack_row(double *restrict to, const double *restric
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width,
                           double c)
 {
-    for (size_t k = 0; k < depth && width == WIDTH; k++)
-        pack_row(panel + k * WIDTH, w + k * stride, WIDTH, WIDTH, c);
-    for (size_t k = 0; k < depth && width < WIDTH; k++)
-        pack_row(panel + k * WIDTH, w + k * stride, width, WIDTH, c);
+    for (size_t k = 0; k < depth; k++) {
+        double *to = panel + k * WIDTH;
+        const double *from = w + k * stride;
+        if (width == WIDTH) {
+            pack_row(to, from, WIDTH, WIDTH, c);
+        } else {
+            pack_row(to, from, width, WIDTH, c);
+        }
+    }
 }
 
 // panel[k][j] = c * w(j, k), and zero from j = width on

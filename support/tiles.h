@@ -6,8 +6,8 @@
 
 #ifdef VECTORS
 
-// The vectors of a tile may be wider than those of the rest: no sum is taken across them. A tile has
-// as many rows as there are registers for.
+// The vectors of a tile may be wider than other vectors: no sum is taken across them. A tile has as
+// many rows as there are registers for.
 #ifdef __AVX512F__
 #define WIDE 8
 enum { ACROSS = 2 };

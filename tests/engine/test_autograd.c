@@ -938,7 +938,7 @@ static void test_no_memory(void)
     }
     double *x = ag_scalar(&tape, 7);
     tape_mark(&tape);
-    tape.no_memory = no_memory_here;
+    tape.out_of_memory = no_memory_here;
     chunk = tape.chunk_size;
     told = false;
     if (setjmp(out_of_memory) == 0) {
