@@ -8,6 +8,17 @@
 
 #define LOG_HEADING "step,loss,lr\n"
 
+// The decimal number after a comma, and what is after it. NAN: there is none.
+static double read_field(char **at)
+{
+    size_t n = **at == ',' ? strspn(*at + 1, "0123456789.e+-") : 0;
+    char *end = *at;
+    double number = n ? strtod(*at + 1, &end) : NAN;
+    bool whole = n && end == *at + 1 + n;
+    *at = end;
+    return whole ? number : NAN;
+}
+
 // Reads the rows of an open log, up to step `last`. The steps must follow each other; the last line
 // may be incomplete. *end becomes the offset after the rows.
 static bool read_rows(Losses *log, int file, const char *name, uint64_t last, size_t *end)
@@ -21,13 +32,12 @@ static bool read_rows(Losses *log, int file, const char *name, uint64_t last, si
     if (ok) log->list = calloc(n / 4 + 1, sizeof *log->list);  // a row takes four bytes or more
     if (ok && !log->list) ok = no_memory();
     while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
-        char *at;
-        uint64_t step = strtoull((char *)text + *end, &at, 10);
-        bool has_loss = *at == ',' && at[1] != ',';
-        double loss = has_loss ? strtod(at + 1, &at) : NAN;
+        char *at = (char *)text + *end;
+        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
+        double loss = read_field(&at), lr = read_field(&at);
         if (log->n == 0) log->first = step;
         if (step > last) break;
-        ok = (*at == ',' && at <= (char *)newline && isfinite(loss) && step &&
+        ok = (isfinite(loss) && isfinite(lr) && at == (char *)newline && step &&
               step == log->first + log->n) ||
              fail("%s:%zu: not the step,loss,lr of the next step", name, log->n + 2);
         if (ok) log->list[log->n++] = loss;

@@ -72,8 +72,7 @@ static void print_tree(const double *value, int level)
     if (has_name(value)) print("%s ", value_name(value));
     print("= %.*g", watched.digits, data_of(value));
     if (gradients_known()) {
-        print("  grad %.*g", watched.digits,
-              *grad(&watched.model->tape, (double *)(uintptr_t)value));
+        print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
     }
     print("  (%s)\n", operation);
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
@@ -98,8 +97,7 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
     if (has_name(value)) snprintf(name, sizeof name, "%s | ", value_name(value));
     fprintf(file, "  v%zu [label=\"%s%s | data %.4g", number, name, operation, data_of(value));
     if (gradients_known()) {
-        double g = *grad(&watched.model->tape, (double *)(uintptr_t)value);
-        fprintf(file, " | grad %.3g", g);
+        fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
     }
     fprintf(file, "\"%s];\n", made.entry ? "" : ", style=filled, fillcolor=\"#f0f0f0\"");
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {

@@ -77,7 +77,7 @@ static void heading(const char *text) { print(" %*s", watched.digits + 6, text);
 bool gradients_known(void) { return !sampling() && phase() != FORWARD; }
 
 // The gradient of a value. Adam clears those of the parameters; what it found is remembered.
-static double gradient_of(double *value)
+double gradient_of(double *value)
 {
     const Model *model = watched.model;
     if (is_parameter(value) && phase() == MOVED) return moved(0)->g[value - model->params];

@@ -148,6 +148,7 @@ void *more_room(void *all, size_t *room, size_t size);  // of an array of things
 PRINTF_LIKE(1, 2) void print(const char *format, ...);
 void number(double x);
 bool gradients_known(void);
+double gradient_of(double *value);
 double local_derivative(const Entry *e, bool second);
 void print_entry(const Entry *e);
 enum { WIDTH = 79 };

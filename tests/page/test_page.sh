@@ -54,7 +54,7 @@ echo step,loss,lr >"$T/empty.csv"
 fails 1 "*empty.csv: not a log of a run: no step in it" microgpt page "$names" --log "$T/empty.csv"
 printf 'step,loss,lr\n1,2.5,0.01\n3,2.5,0.01\n' >"$T/gap.csv"
 fails 1 "*gap.csv:3: not the step,loss,lr of the next step" microgpt page "$names" --log "$T/gap.csv"
-for row in '1,nan,0.1' '1;2;3' 'x,2.5,0.1' '1,2.5' '1,,0.1' '' '1,'; do
+for row in '1,nan,0.1' '1;2;3' 'x,2.5,0.1' '1,2.5' '1,,0.1' '' '1,' '-1,2,0.1' ' 1,2,0.1' '1, 2,0.1' '1,0x10,0.1' '1,2,zzz' '1,2,' '1,2,0.1,3' '1e0,2,0.1' '1,inf,0.1'; do
     printf 'step,loss,lr\n%s\n1,1,1\n' "$row" >"$T/row.csv"
     what="a log with the row '$row'"
     fails 1 "*row.csv:2: not the step,loss,lr of the next step" microgpt page "$names" --log "$T/row.csv"
