@@ -4,6 +4,9 @@
 #define _XOPEN_SOURCE 700
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 static size_t n_polls, n_odd_polls;
 
@@ -15,9 +18,34 @@ static int watched_poll(struct pollfd *files, nfds_t n, int milliseconds)
     return poll(files, 1, -1);
 }
 
+// Memory between spaces, which are no part of it: what takes them for text, or writes there, is noticed.
+enum { FENCE = 4 };
+static size_t n_broken;
+
+static void *fenced_calloc(size_t n, size_t size)
+{
+    size_t words = n * size / sizeof(uint32_t);
+    uint32_t *memory = malloc((words + 2 * FENCE) * sizeof *memory);
+    if (!memory) return NULL;
+    for (size_t i = 1; i < words + 2 * FENCE; i++) memory[i] = ' ';
+    memory[0] = (uint32_t)words;
+    return memset(memory + FENCE, 0, n * size);
+}
+
+static void fenced_free(uint32_t *memory)
+{
+    if (!memory) return;
+    memory -= FENCE;
+    const uint32_t *behind = memory + FENCE + memory[0];
+    for (size_t i = 0; i < FENCE; i++) n_broken += behind[i] != ' ' || (i && memory[i] != ' ');
+    free(memory);
+}
+
 #define poll watched_poll
+#define calloc fenced_calloc
 #include "../../support/text.c"
 #undef poll
+#undef calloc
 #include "../../support/job.h"
 #include "../test.h"
 
@@ -138,8 +166,8 @@ static void check_split(const char *what, const char *text, size_t n, const char
         sprintf(saw, "%.200s", failure.text);
     }
     check(strcmp(saw, want) == 0, "%s: expected '%s', saw '%s'", what, want, saw);
-    free(docs.list);
-    free(docs.text);
+    fenced_free((uint32_t *)(void *)docs.list);
+    fenced_free(docs.text);
 }
 
 static void check_lines(void)
@@ -166,6 +194,7 @@ static void check_lines(void)
     SPLIT("the same half twice", "\377\377", "text:1" NOT_UTF8 LATIN1);
     SPLIT("two bytes that differ as in the mark", "\351\350", "text:1" NOT_UTF8 LATIN1);
     SPLIT("a mark that is not at the start", "a\n\377\376", "text:2" NOT_UTF8 LATIN1);
+    check_size("writes beyond the memory there is", 0, n_broken);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
