@@ -50,6 +50,7 @@ static void fenced_free(uint32_t *memory)
 #include "../test.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -150,11 +151,11 @@ static void check_names(void)
  * Lines.
  */
 // A text of n bytes, and its documents: their lines, lengths and characters, one after another.
-static void check_split(const char *what, const char *text, size_t n, const char *want)
+static void check_split_at(const char *what, const unsigned char *text, size_t n, const char *want)
 {
     Documents docs = {0};
     char saw[256] = "", *at = saw;
-    if (split_documents((const unsigned char *)text, n, &docs, "text")) {
+    if (split_documents(text, n, &docs, "text")) {
         at += sprintf(at, "%zu, longest %zu, in all %zu:", docs.n, docs.longest, docs.n_text);
         for (size_t i = 0; i < docs.n; i++) {
             at += sprintf(at, " %zu ", docs.list[i].line);
@@ -168,6 +169,27 @@ static void check_split(const char *what, const char *text, size_t n, const char
     check(strcmp(saw, want) == 0, "%s: expected '%s', saw '%s'", what, want, saw);
     fenced_free((uint32_t *)(void *)docs.list);
     fenced_free(docs.text);
+}
+
+// The text stands at the beginning of a page of memory, then at its end: what is beside it cannot be read.
+static void check_split(const char *what, const char *text, size_t n, const char *want)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory;
+    if (posix_memalign(&memory, size, 3 * size) != 0) {
+        check(false, "%s: expected memory, saw none", what);
+        return;
+    }
+    unsigned char *pages = memory;
+    mprotect(pages, size, PROT_NONE);
+    mprotect(pages + 2 * size, size, PROT_NONE);
+    for (int end = 0; end < 2; end++) {
+        unsigned char *at = end ? pages + 2 * size - n : pages + size;
+        memcpy(at, text, n);
+        check_split_at(what, at, n, want);
+    }
+    mprotect(pages, 3 * size, PROT_READ | PROT_WRITE);
+    free(memory);
 }
 
 static void check_lines(void)
@@ -193,6 +215,9 @@ static void check_lines(void)
     SPLIT("the other half", "\376", "text:1" NOT_UTF8 LATIN1);
     SPLIT("the same half twice", "\377\377", "text:1" NOT_UTF8 LATIN1);
     SPLIT("two bytes that differ as in the mark", "\351\350", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("a line feed first", "\na", "1, longest 1, in all 1: 2 a");
+    SPLIT("two bytes, cut by the end", "a\303", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("four bytes, cut by the end", "a\360\237\230", "text:1" NOT_UTF8 LATIN1);
     SPLIT("a mark that is not at the start", "a\n\377\376", "text:2" NOT_UTF8 LATIN1);
     check_size("writes beyond the memory there is", 0, n_broken);
 }
