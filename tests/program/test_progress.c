@@ -32,6 +32,21 @@ static void check_seen(const char *what, const char *want)
     check(strcmp(want, saw) == 0, "%s: expected '%s', saw '%s'", what, want, saw);
 }
 
+static void check_clock(void)
+{
+    for (int i = 0; i < 5; i++) {
+        struct timespec before, after;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        double now = seconds();
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        double low = (double)before.tv_sec + (double)before.tv_nsec / 1e9;
+        double high = (double)after.tv_sec + (double)after.tv_nsec / 1e9;
+        check(now > low - 1e-6 && now < high + 1e-6, "the clock: expected %.9f to %.9f, saw %.9f",
+              low, high, now);
+    }
+}
+
 static void check_times(void)
 {
     static const struct {
@@ -92,6 +107,9 @@ static void check_bars(void)
          "<#######################................  600/1000  loss 3.00  100 steps/s  0:04 "
          "left~[J<"},
         {"86", 600, 4,
+         "<########################................  600/1000  loss 3.00  100 steps/s  0:04 "
+         "left~[J<"},
+        {"87", 600, 4,
          "<########################................  600/1000  loss 3.00  100 steps/s  0:04 "
          "left~[J<"},
         {"200", 600, 4,
@@ -273,6 +291,7 @@ static void check_mean(void)
 int main(void)
 {
     standard_error.file = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    check_clock();
     check_times();
     check_bars();
     check_looks();
