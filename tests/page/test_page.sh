@@ -26,6 +26,11 @@ same "other documents, in the order of the seed" '"documents":"bo\nanna",' \
 same "and that they are others" '"own":false}</script>' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
 size=$(grep '^"documents":' "$page" | sed 's/.*:"//; s/",$//; s/\\n/ /g' | tr -d '\n' | wc -c)
 check "the shipped names, up to 32 KB: $size" test "$size" -gt 32700 -a "$size" -le 32768
+for n in 32767 32768; do        # each document counts a byte more: its end
+    printf "%0${n}d\\n" 0 >"$T/long.txt"
+    size=$(microgpt page "$names" --data "$T/long.txt" | sed -n 's/^"documents":"\(.*\)",$/\1/p' | tr -d '\n' | wc -c)
+    same "a document of $n bytes, in 32 KB or not" "$((n < 32768 ? n : 0))" "$((size))"
+done
 # The model in it is the model, to the byte: its checksum says so, and so do its names. Its sizes leave 0, 1 and 2 bytes
 # after the last three.
 if printf TQ== | base64 -d >"$T/out" 2>"$T/stderr"; then

@@ -179,26 +179,26 @@ static void draw_run(uint64_t steps, uint64_t start, uint64_t before, double sca
 
 static void check_curves(void)
 {
-    terminal("C", "50", "1");
+    terminal("C", "51", "1");
     draw_run(1000, 0, 0, 1, 9.994);
     check_seen("1000 steps in ASCII", "loss over 1000 steps, in 9.99 s\n"
-                                      "   2.97 |'.                                     \n"
-                                      "        |  '                                    \n"
-                                      "        |   '. ..                               \n"
-                                      "        |     '  '.   .                         \n"
-                                      "        |          '.' '.  .'..   ..    ..    ..\n"
-                                      "   0.83 |                ''    '.'  '..'  '..'  \n"
-                                      "         1                                  1000\n");
-    terminal("C.UTF-8", "50", "1");
+                                      "   2.97 |'.                                      \n"
+                                      "        |  '                                     \n"
+                                      "        |   '.                                   \n"
+                                      "        |     ''''.                              \n"
+                                      "        |          '.'''.   ...    .             \n"
+                                      "   0.89 |                '''   '.'' ''..''''...''\n"
+                                      "         1                                   1000\n");
+    terminal("C.UTF-8", "51", "1");
     draw_run(1000, 0, 0, 1, 10);
     check_seen("1000 steps in Braille", "loss over 1000 steps, in 10 s\n"
-                                        "   2.99 ┤⠉⠢⡀                                    \n"
-                                        "        │  ⠑⡄                                   \n"
-                                        "        │   ⠘⢄ ⣀⣀                               \n"
-                                        "        │     ⠉  ⠑⡄                             \n"
-                                        "        │         ⠈⠢⠤⠊⠉⠑⢄  ⢀⠤⠤⡀   ⣀⣀    ⢀⣀     ⣀\n"
-                                        "   0.84 ┤                ⠑⠊⠁  ⠈⠢⠤⠊  ⠑⢄⡠⠔⠁ ⠑⢄⣀⠔⠉ \n"
-                                        "         1                                  1000\n");
+                                        "   2.99 ┤⠉⠢⡀                                     \n"
+                                        "        │  ⠑⡄                                    \n"
+                                        "        │   ⠘⢄ ⢀⡀                                \n"
+                                        "        │     ⠉⠁⠈⠑⢄                              \n"
+                                        "        │          ⠓⠤⠒⠉⠑⠢⡀  ⣀⠤⡀    ⣀⡀           ⢀\n"
+                                        "   0.87 ┤                ⠈⠒⠉  ⠈⠒⠤⠔⠊ ⠈⠢⢄⡠⠔⠉⠉⠒⢄⣀⠔⠊⠁\n"
+                                        "         1                                   1000\n");
     terminal("C.UTF-8", "80", "");
     draw_run(500, 100, 300, 100, 3);
     check_seen(
@@ -211,6 +211,17 @@ static void check_curves(void)
         "        │~[36m               ⠈⠒⠤⠤⠔⠒⠉⠉⠑⠢⣀    ⣀⡠⠤⢄⡀      ⢀⣀⣀        ⣀⡀        ⢀⣀~[0m\n"
         "  85.80 ┤~[36m                          ⠉⠒⠒⠉    ⠈⠑⠢⠤⠤⠒⠊⠁  ⠉⠒⠤⣀⡠⠤⠒⠉ ⠈⠑⠢⢄⣀⣀⠤⠒⠉⠁ ~[0m\n"
         "         101                                                          500\n");
+    terminal("C", "60", "1");
+    draw_run(200, 0, 0, 1, 3);
+    check_seen("as wide as the screen",
+               "loss over 200 steps, in 3.00 s\n"
+               "   2.98 |'..                                              \n"
+               "        |   .                                             \n"
+               "        |    '.  ..                                       \n"
+               "        |      ''  '.                                     \n"
+               "        |            ''.''''.   ....     ..      .       .\n"
+               "   0.87 |                    '''    ''.''  ''..'' ''...'' \n"
+               "         1                                             200\n");
     terminal("C", "200", "1");
     draw_run(101, 0, 0, 1, 3);
     check_seen("101 steps, as wide as it gets",
@@ -276,6 +287,25 @@ static void check_curves(void)
                                 "         12345601             12345678\n");
 }
 
+static void check_odd_curves(void)
+{
+    double y[6] = {0, 0, 0, 0, 0, 7};
+    Progress progress = {.steps = 10};
+    for (uint64_t step = 0; step < 10; step++) add_to_curve(&progress, step, (double)step);
+    smooth_curve(&progress, 10, y, 5);
+    check_all_near("ten steps in five columns, and no sixth",
+                   (double[]){0.5, 2.5, 4.5, 6.5, 8.5, 7}, y, 6, 0);
+    terminal("C", "40", "1");
+    const double extremes[][2] = {{1.7e308, -1.7e308}, {INFINITY, 1}, {-INFINITY, INFINITY}};
+    for (size_t i = 0; i < 3; i++) {
+        progress = (Progress){.steps = 2};
+        add_to_curve(&progress, 0, extremes[i][0]);
+        add_to_curve(&progress, 1, extremes[i][1]);
+        draw_curve(&progress, 3);
+        check_seen("losses too far apart: no curve", "");
+    }
+}
+
 static void check_mean(void)
 {
     Progress progress = {.steps = 102};
@@ -296,6 +326,7 @@ int main(void)
     check_bars();
     check_looks();
     check_curves();
+    check_odd_curves();
     check_mean();
     return finish();
 }
