@@ -55,8 +55,9 @@ static void terminal(const char *locale, const char *columns)
  */
 static void check_cells(const char *what, int paint, size_t width, const char *want)
 {
-    static const double weights[] = {0,    0.0499, 0.05, 0.1499, 0.15,  0.2999, 0.3,   0.4999, 0.5,
-                                     0.55, 0.649,  0.65, 0.85,   0.949, 0.9949, 0.995, 1};
+    static const double weights[] = {0,    0.0499, 0.05,   0.1499, 0.15,  0.2999, 0.3,
+                                     0.4,  0.4999, 0.5,    0.55,   0.649, 0.65,   0.8,
+                                     0.85, 0.949,  0.9949, 0.995,  1};
     Screen screen = {.paint = DIGITS};
     if (paint > DIGITS) screen.paint = paint == BLOCKS ? BLOCKS : COLORS;
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
@@ -73,32 +74,38 @@ static void check_all_cells(void)
 {
     check_cells("a digit", DIGITS, 1,
                 ".|.|1|1|2|3|\n"
-                "3|5|5|6|6|7|\n"
-                "9|9|9|9|9|\n");
+                "3|4|5|5|6|6|\n"
+                "7|8|9|9|9|9|\n"
+                "9|\n");
     check_cells("three columns of digits", DIGITS, 3,
                 " . | 0%| . | 5%| 1 | 5%| 1 |15%| 2 |15%| 3 |\n"
-                "30%| 3 |30%| 5 |50%| 5 |50%| 6 |55%| 6 |65%| 7 |\n"
-                "65%| 9 |85%| 9 |95%| 9 |99%| 9 |100| 9 |100|\n");
+                "30%| 3 |30%| 4 |40%| 5 |50%| 5 |50%| 6 |55%| 6 |\n"
+                "65%| 7 |65%| 8 |80%| 9 |85%| 9 |95%| 9 |99%| 9 |\n"
+                "100| 9 |100|\n");
     check_cells("a block", BLOCKS, 1,
                 "·|·|░|░|▒|▒|\n"
-                "▓|▓|█|█|█|█|\n"
-                "█|█|█|█|█|\n");
+                "▓|▓|▓|█|█|█|\n"
+                "█|█|█|█|█|█|\n"
+                "█|\n");
     check_cells("two columns of blocks", BLOCKS, 2,
                 "· |· |· |· |░░|░░|░░|░░|▒▒|▒▒|▒▒|\n"
-                "▒▒|▓▓|▓▓|▓▓|▓▓|██|██|██|██|██|██|██|\n"
-                "██|██|██|██|██|██|██|██|██|██|██|\n");
+                "▒▒|▓▓|▓▓|▓▓|▓▓|▓▓|▓▓|██|██|██|██|██|\n"
+                "██|██|██|██|██|██|██|██|██|██|██|██|\n"
+                "██|██|██|\n");
     check_cells("three columns of blocks", BLOCKS, 3,
                 " · | 0%| · | 5%|░░░| 5%|░░░|15%|▒▒▒|15%|▒▒▒|\n"
-                "30%|▓▓▓|30%|▓▓▓|50%|███|50%|███|55%|███|65%|███|\n"
-                "65%|███|85%|███|95%|███|99%|███|100|███|100|\n");
+                "30%|▓▓▓|30%|▓▓▓|40%|▓▓▓|50%|███|50%|███|55%|███|\n"
+                "65%|███|65%|███|80%|███|85%|███|95%|███|99%|███|\n"
+                "100|███|100|\n");
     check_cells(
         "a color", COLORS, 1,
         "~[48;5;234;38;5;255m ~[0m|~[48;5;234;38;5;255m ~[0m|~[48;5;236;38;5;255m "
         "~[0m|~[48;5;236;38;5;255m ~[0m|~[48;5;17;38;5;255m ~[0m|~[48;5;18;38;5;255m ~[0m|\n"
-        "~[48;5;18;38;5;255m ~[0m|~[48;5;26;38;5;255m ~[0m|~[48;5;26;38;5;255m "
-        "~[0m|~[48;5;32;38;5;16m ~[0m|~[48;5;32;38;5;16m ~[0m|~[48;5;38;38;5;16m ~[0m|\n"
-        "~[48;5;50;38;5;16m ~[0m|~[48;5;50;38;5;16m ~[0m|~[48;5;87;38;5;16m "
-        "~[0m|~[48;5;87;38;5;16m ~[0m|~[48;5;87;38;5;16m ~[0m|\n");
+        "~[48;5;18;38;5;255m ~[0m|~[48;5;19;38;5;255m ~[0m|~[48;5;26;38;5;255m "
+        "~[0m|~[48;5;26;38;5;255m ~[0m|~[48;5;32;38;5;16m ~[0m|~[48;5;32;38;5;16m ~[0m|\n"
+        "~[48;5;38;38;5;16m ~[0m|~[48;5;44;38;5;16m ~[0m|~[48;5;50;38;5;16m "
+        "~[0m|~[48;5;50;38;5;16m ~[0m|~[48;5;87;38;5;16m ~[0m|~[48;5;87;38;5;16m ~[0m|\n"
+        "~[48;5;87;38;5;16m ~[0m|\n");
 }
 
 // A model of two layers with two heads, and a word of odd characters.
@@ -153,6 +160,24 @@ static void check_map(const char *what, const char *locale, const char *columns,
     tokens[2] = third;
     tokens[3] = N_CHARS - 1;
     terminal(locale, columns);
+    draw_maps(&run, weights, n);
+    check_seen(what, want);
+}
+
+// A long word, whose positions look at all others alike, but a little more at themselves.
+static void check_long_map(const char *what, const char *columns, size_t n, const char *want)
+{
+    static double rows[16][16];
+    const double *weights[64];
+    for (size_t row = 0; row < 16; row++) {
+        for (size_t key = 0; key <= row; key++) {
+            rows[row][key] = (key == row ? 2 : 1) / (double)(row + 2);
+        }
+        for (size_t h = 0; h < 4; h++) weights[row * 4 + h] = rows[row];
+        tokens[row] = 0;
+    }
+    tokens[n] = 6;  // the next position is wide, but not there
+    terminal("C", columns);
     draw_maps(&run, weights, n);
     check_seen(what, want);
 }
@@ -344,6 +369,68 @@ static void check_maps(void)
               "  under 30%, ▓\n"
               "  under 50%, █\n"
               "  above.\n");
+    check_long_map("narrow cells, as wide as two maps", "49", 16,
+                   "layer 0 head 0            layer 0 head 1\n"
+                   "  ^aaaaaaaaaaaaaaa          ^aaaaaaaaaaaaaaa\n"
+                   "^ 9                100%   ^ 9                100%\n"
+                   "a 37                67%   a 37                67%\n"
+                   "a 335               50%   a 335               50%\n"
+                   "a 2224              40%   a 2224              40%\n"
+                   "a 22223             33%   a 22223             33%\n"
+                   "a 111113            29%   a 111113            29%\n"
+                   "a 1111113           25%   a 1111113           25%\n"
+                   "a 11111112          22%   a 11111112          22%\n"
+                   "a 111111112         20%   a 111111112         20%\n"
+                   "a 1111111112        18%   a 1111111112        18%\n"
+                   "a 11111111112       17%   a 11111111112       17%\n"
+                   "a 111111111112      15%   a 111111111112      15%\n"
+                   "a 1111111111111     14%   a 1111111111111     14%\n"
+                   "a 11111111111111    13%   a 11111111111111    13%\n"
+                   "a 111111111111111   12%   a 111111111111111   12%\n"
+                   "a 1111111111111111  12%   a 1111111111111111  12%\n"
+                   "\n"
+                   "layer 1 head 0            layer 1 head 1\n"
+                   "  ^aaaaaaaaaaaaaaa          ^aaaaaaaaaaaaaaa\n"
+                   "^ 9                100%   ^ 9                100%\n"
+                   "a 37                67%   a 37                67%\n"
+                   "a 335               50%   a 335               50%\n"
+                   "a 2224              40%   a 2224              40%\n"
+                   "a 22223             33%   a 22223             33%\n"
+                   "a 111113            29%   a 111113            29%\n"
+                   "a 1111113           25%   a 1111113           25%\n"
+                   "a 11111112          22%   a 11111112          22%\n"
+                   "a 111111112         20%   a 111111112         20%\n"
+                   "a 1111111112        18%   a 1111111112        18%\n"
+                   "a 11111111112       17%   a 11111111112       17%\n"
+                   "a 111111111112      15%   a 111111111112      15%\n"
+                   "a 1111111111111     14%   a 1111111111111     14%\n"
+                   "a 11111111111111    13%   a 11111111111111    13%\n"
+                   "a 111111111111111   12%   a 111111111111111   12%\n"
+                   "a 1111111111111111  12%   a 1111111111111111  12%\n"
+                   "\n"
+                   "Rows look at columns; ^ is the start. The\n"
+                   "  strongest of a row in percent, the others in\n"
+                   "  tenths (. under 5%).\n");
+    check_long_map("wide cells, as wide as two maps", "37", 5,
+                   "layer 0 head 0      layer 0 head 1\n"
+                   "   ^  a  a  a  a       ^  a  a  a  a \n"
+                   "^ 100               ^ 100\n"
+                   "a  3 67%            a  3 67%\n"
+                   "a  3  3 50%         a  3  3 50%\n"
+                   "a  2  2  2 40%      a  2  2  2 40%\n"
+                   "a  2  2  2  2 33%   a  2  2  2  2 33%\n"
+                   "\n"
+                   "layer 1 head 0      layer 1 head 1\n"
+                   "   ^  a  a  a  a       ^  a  a  a  a \n"
+                   "^ 100               ^ 100\n"
+                   "a  3 67%            a  3 67%\n"
+                   "a  3  3 50%         a  3  3 50%\n"
+                   "a  2  2  2 40%      a  2  2  2 40%\n"
+                   "a  2  2  2  2 33%   a  2  2  2  2 33%\n"
+                   "\n"
+                   "Rows look at columns; ^ is the start.\n"
+                   "  The strongest of a row in percent,\n"
+                   "  the others in tenths (. under 5%).\n");
     check_map("one position", "C", "40", 20, 1,
               "layer 0 head 0     layer 0 head 1\n"
               "   ^                  ^ \n"
