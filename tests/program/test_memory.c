@@ -1,14 +1,46 @@
 /* What support/memory.c says that a model needs, compared with what a step of it takes: enough, and not much more. */
 #define _XOPEN_SOURCE 700
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static long n_pages, page_size;
 
 static long our_sysconf(int name) { return name == _SC_PAGESIZE ? page_size : n_pages; }
 
+// Memory with a fence behind it.
+enum { FENCE = 64, MOST = 64 };
+static struct {
+    unsigned char *bytes;
+    size_t n;
+} taken[MOST];
+static size_t n_taken;
+
+static void *fenced_calloc(size_t n, size_t size)
+{
+    unsigned char *bytes = calloc(1, n * size + FENCE);
+    if (!bytes || n_taken == MOST) return bytes;
+    memset(bytes + n * size, 0xab, FENCE);
+    taken[n_taken].bytes = bytes;
+    taken[n_taken++].n = n * size;
+    return bytes;
+}
+
+static size_t broken_fences(void)
+{
+    size_t broken = 0;
+    for (; n_taken > 0; n_taken--) {
+        for (size_t i = 0; i < FENCE; i++)
+            broken += taken[n_taken - 1].bytes[taken[n_taken - 1].n + i] != 0xab;
+    }
+    return broken;
+}
+
 #define sysconf our_sysconf
+#define calloc fenced_calloc
 #include "../../support/memory.c"
 #undef sysconf
+#undef calloc
 #include "../test.h"
 
 static Job job;
@@ -72,6 +104,7 @@ static void check_need(Sizes s, double most)
           "of %.0f: 1 to %g",
           (size_t)s.n_layer, (size_t)s.n_embd, (size_t)s.n_head, n, (size_t)s.block_size,
           (size_t)s.batch, s.vocab_size, took, need, need / took);
+    check_size("writes behind what was taken", 0, broken_fences());
     free(text);
     free_model(model);
 }
@@ -90,5 +123,7 @@ int main(void)
     check_need((Sizes){64, 64, 16, 32, 1, 27, 31, RELU}, 1.1);
     check_need((Sizes){1, 64, 4, 1024, 1, 27, 2, RELU}, 1.62);
     check_need((Sizes){1, 64, 4, 4, 99, 27, 2, RELU}, 1.21);
+    check_need((Sizes){1, 64, 64, 8, 1, 27, 7, RELU}, 1.08);
+    check_need((Sizes){9, 8, 8, 2, 1, 27, 1, RELU}, 1.16);
     return finish();
 }
