@@ -118,6 +118,7 @@ cat >"$T/alone/data/page.html" <<'END'
     }
     f(a,
         b);               // it's gone
+    const g = "\"" , h = `${"a , b" + 1}` , i = 1;
 </script>
 END
 cat >"$T/squeezed" <<'END'
@@ -129,6 +130,7 @@ a,b>i{margin:0 auto;width:calc(1px + 2px);}
 const a="x = 1, \" y",b=`t , ${f("{ , }",`in , ${a+1}`)} , z`,c='q , "r',d=a- -b;
 if(a){e=b?c:d;}
 f(a,b);
+const g="\"",h=`${"a , b"+1}`,i=1;
 </script>
 END
 cp data/names.txt "$T/alone/data/"
