@@ -2,8 +2,70 @@
  * that are nearly right.
  */
 #define _XOPEN_SOURCE 700
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// What the system answers while a play is on: to poll, then to write if it is asked; -EIO stands for an error.
+typedef struct {
+    int ready;
+    ssize_t written;
+} Answer;
+static struct {
+    const Answer *next;  // NULL: no play is on
+    int disk;            // what fstat says: a regular file, a pipe (0), or an error (-1)
+    int wait;            // what poll is to be asked for: 0, or -1 for without end
+    size_t n_odd;        // questions that should not be asked
+    size_t n;
+    char text[64];
+} play;
+
+static int answer(ssize_t result)
+{
+    if (result < 0) errno = (int)-result;
+    return result < 0 ? -1 : (int)result;
+}
+
+static int our_poll(struct pollfd *files, nfds_t n, int milliseconds)
+{
+    if (!play.next) return poll(files, n, milliseconds);
+    int wait = milliseconds < 0 ? -1 : milliseconds;
+    play.n_odd += n != 1 || files->fd != 7 || files->events != POLLOUT || wait != play.wait;
+    const Answer *now = play.next;
+    bool asks = now->ready != 0 &&
+                now->ready != -EINTR;  // then it writes, and the next answer follows that
+    play.next += !asks;
+    return answer(now->ready);
+}
+
+static ssize_t our_write(int file, const void *bytes, size_t n)
+{
+    if (!play.next) return write(file, bytes, n);
+    const Answer *now = play.next++;
+    play.n_odd += file != 7 || now->ready == 0 || now->ready == -EINTR;
+    if (now->written < 0) return answer(now->written);
+    size_t some = (size_t)now->written < n ? (size_t)now->written : n;
+    for (size_t i = 0; i < some; i++) play.text[play.n++] = ((const char *)bytes)[i];
+    return (ssize_t)some;
+}
+
+static int our_fstat(int file, struct stat *info)
+{
+    if (!play.next) return fstat(file, info);
+    info->st_mode = play.disk == 1 ? S_IFREG : S_IFIFO;
+    return play.disk < 0 ? -1 : 0;
+}
+
+#define poll our_poll
+#define write our_write
+#define fstat our_fstat
 #include "../../support/command_line.c"
 #include "../../support/output.c"
+#undef poll
+#undef write
+#undef fstat
 #include "../test.h"
 
 #define FILE_NAME "tests/build/messages.seen"
@@ -89,7 +151,10 @@ static void check_put(void)
     letters(said, room - 1);
     say("<");
     say("%s", said);
+    check_size("a full buffer waits", room, standard_output.n);
     say(">");
+    check_size("until there is more", 1, standard_output.n);
+    say("%s", "");
     snprintf(want, sizeof want, "<%s>", said);
     check_text("as much as fits at once", want, seen());
     check(!standard_output.error, "and no error");
@@ -106,6 +171,49 @@ static void check_put(void)
     check_size("and half a line does", 11, standard_output.n);
     standard_output.by_line = false;
     check_text("all of it", "a line\nhalf a line", seen());
+}
+
+// Ten digits are flushed. What is written, and the error that is left.
+static void check_play(const char *what, bool late, int disk, const Answer *answers,
+                       const char *want, int error)
+{
+    static Output out;
+    out = (Output){.file = 7, .n = 10, .bytes = "0123456789"};
+    memset(&play, 0, sizeof play);
+    play.next = answers;
+    play.disk = disk;
+    play.wait = late ? 0 : -1;
+    overdue = late;
+    bool ok = flush(&out);
+    overdue = 0;
+    play.next = NULL;
+    check(strcmp(play.text, want) == 0 && out.error == error && ok == !error && out.n == 0 &&
+              play.n_odd == 0,
+          "%s: expected '%s' and error %d, saw '%s', %d, %zu bytes left, %zu odd questions", what,
+          want, error, play.text, out.error, out.n, play.n_odd);
+}
+
+static void check_flush(void)
+{
+#define PLAY(what, late, disk, want, error, ...)                                                   \
+    check_play(what, late, disk, (const Answer[]){__VA_ARGS__, {1, -ENOTTY}}, want, error)
+    const char *all = "0123456789";
+    PLAY("at once", false, 0, all, 0, {1, 10});
+    PLAY("in pieces", false, 0, all, 0, {1, 3}, {1, 3}, {1, 4});
+    PLAY("a piece of nothing", false, 0, all, 0, {1, 0}, {1, 10});
+    PLAY("interrupted writes", false, 0, all, 0, {1, -EINTR}, {1, 5}, {1, -EAGAIN}, {1, 5});
+    PLAY("an error", false, 0, "01", EIO, {1, 2}, {1, -EIO});
+    PLAY("an error later", false, 1, "", ENOSPC, {0, 0}, {1, -ENOSPC});
+    PLAY("waits that are interrupted, or end early", false, 0, all, 0, {-EINTR, 0}, {0, 0},
+         {1, 10});
+    PLAY("no way to wait", false, 0, all, 0, {-ENOMEM, 10});
+    PLAY("no way to wait, and an error", false, 0, "", EBADF, {-ENOMEM, -EBADF});
+    PLAY("late, and ready", true, 0, all, 0, {1, 10});
+    PLAY("late, and not ready", true, 0, "", EINTR, {0, 0});
+    PLAY("late, and full", true, 0, "0123", EINTR, {1, 4}, {1, -EAGAIN});
+    PLAY("late, and an error", true, 0, "", EIO, {1, -EIO});
+    PLAY("late, and of no known kind", true, -1, "", EINTR, {0, 0});
+    PLAY("late, and on a disk", true, 1, all, 0, {0, 0}, {-EINTR, 0}, {1, -EINTR}, {1, 10});
 }
 
 static void check_terminal(const char *settings, const char *want)
@@ -194,6 +302,7 @@ int main(void)
     check_wrapped();
     check_composed();
     check_put();
+    check_flush();
     check_terminals();
     check_finite();
     check_similar();
