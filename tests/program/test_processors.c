@@ -40,7 +40,7 @@ static void put_file(const char *name, const char *text)
     char command[1024];
     snprintf(command, sizeof command, "mkdir -p \"$(dirname %s%s)\"", FOLDER, name);
     FILE *file = system(command) == 0 ? open_ours(name, "w") : NULL;
-    if (!file || fprintf(file, *text ? "%s\n" : "", text) < 0 || fclose(file) != 0) {
+    if (!file || fprintf(file, "%s%s", text, *text ? "\n" : "") < 0 || fclose(file) != 0) {
         check(false, "%s: expected a new file, saw none", name);
         exit(finish());
     }
