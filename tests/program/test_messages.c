@@ -44,7 +44,8 @@ static ssize_t our_write(int file, const void *bytes, size_t n)
 {
     if (!play.next) return write(file, bytes, n);
     const Answer *now = play.next++;
-    play.n_odd += file != 7 || now->ready == 0 || now->ready == -EINTR;
+    play.n_odd += file != 7 || now->ready == 0 || now->ready == -EINTR || n != 10 - play.n;
+    errno = EIO;  // which says nothing where a write has not failed
     if (now->written < 0) return answer(now->written);
     size_t some = (size_t)now->written < n ? (size_t)now->written : n;
     for (size_t i = 0; i < some; i++) play.text[play.n++] = ((const char *)bytes)[i];
