@@ -165,7 +165,7 @@ done
 for command in $(microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do
     same "microgpt $command --help: lines wider than 79" "" "$(microgpt "$command" --help | awk 'length > 79')"
     same "microgpt $command --help: letters" "-h, --help -q, --quiet" \
-        "$(microgpt "$command" --help | grep -v '^  microgpt\|^   ' | grep -o '^  [^ ]*, --[a-z]*' | sort | paste -s -d ' ' - | sed 's/  */ /g; s/^ //')"
+        "$(microgpt "$command" --help | sed -n 's/^  \(-[^ ]*, --[a-z]*\) .*/\1/p' | sort | paste -s -d ' ' -)"
 done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
 cat >"$T/help" <<'END'
