@@ -219,4 +219,12 @@ printf '\002\0\0\0\0\0\0\0{}' >"$T/shortest"
 fails 1 "*shortest: it holds no tensors" microgpt sample "$T/shortest"
 printf '\001\0\0\0\0\0\0\0{}' >"$T/shorter"
 fails 1 "*shorter: not a model file: the header's length cannot be right" microgpt sample "$T/shorter"
+printf '\003\0\0\0\0\0\0\0{}' >"$T/longer"
+fails 1 "*longer: not a model file: the header's length cannot be right" microgpt sample "$T/longer"
+if [ -e /dev/stdin ]; then              # of a pipe nobody knows how long it is
+    printf '\001\341\365\005\0\0\0\0{}' | ./microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
+    want=1 pattern="/dev/stdin: not a model file: the header's length cannot be right" fails_as_said "a header over the limit" $?
+    printf '\000\341\365\005\0\0\0\0{}' | ./microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
+    want=1 pattern="/dev/stdin: it ends within the header" fails_as_said "a header within the limit" $?
+fi
 finish
