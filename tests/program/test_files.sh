@@ -275,6 +275,9 @@ same "a link stays a link" "0 real/m" "$status $(readlink "$dir/link")"
 same_file "and what it leads to is written" "$dir/a" "$dir/real/m"
 # shellcheck disable=SC2012
 same "with the mode it had" "-rw-r-----" "$(ls -l "$dir/real/m" | cut -c1-10)"
+(umask 027 && "$M" -q --steps 1 --samples 0 --save "$dir/masked" >"$dir/stdout")
+# shellcheck disable=SC2012
+same "a new file has the mode that the mask allows" "-rw-r-----" "$(ls -l "$dir/masked" | cut -c1-10)"
 (cd "$dir/real" && "$M" -q --save here >/dev/null)
 same_file "a name alone is in the working folder" "$dir/a" "$dir/real/here"
 
