@@ -36,12 +36,14 @@ static double lowest_limit(void)
     while (groups && fgets(line, sizeof line, groups)) {
         if (strncmp(line, "0::/", 4) != 0) continue;
         line[strcspn(line, "\n")] = '\0';
-        for (char *end = line + strlen(line); end; end = strrchr(line + 3, '/')) {
-            *end = '\0';
+        char *end;
+        do {
             snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3);
             double limit = limit_of(path, NULL);
             if (limit > 0 && (lowest == 0 || limit < lowest)) lowest = limit;
-        }
+            end = strrchr(line + 3, '/');
+            if (end) *end = '\0';
+        } while (end);
     }
     if (groups) fclose(groups);
     return lowest;

@@ -72,12 +72,14 @@ ssize_t read_up_to(int file, void *bytes, size_t n)
     size_t done = 0;
     while (done < n) {
         ssize_t got = read(file, (char *)bytes + done, n - done);
-        if (got < 0 && errno == EAGAIN) {
+        if (got == 0) break;
+        if (got > 0) {
+            done += (size_t)got;
+        } else if (errno == EAGAIN) {
             poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, -1);
-        } else if (got == 0 || (got < 0 && errno != EINTR)) {
-            return got < 0 ? -1 : (ssize_t)done;
+        } else if (errno != EINTR) {
+            return -1;
         }
-        done += got > 0 ? (size_t)got : 0;
     }
     return (ssize_t)done;
 }

@@ -930,7 +930,7 @@ static void no_memory_here(void) { longjmp(out_of_memory, 1); }
 static void test_no_memory(void)
 {
     static Tape tape;
-    static size_t chunk;
+    static size_t chunk, max_entries;
     static volatile bool told;
     if (!tape_init(&tape, 100)) {
         check(false, "a tape: expected memory for it, saw none");
@@ -952,6 +952,18 @@ static void test_no_memory(void)
     tape.chunk_size = chunk;
     tape_drop(&tape);
     check_near("then what stood before the mark is there", 7, *tape.chunk, 0);
+    check_near("and the tape is used again", 49, *ag_mul(&tape, tape.chunk, tape.chunk, 1), 0);
+    max_entries = tape.max_entries;
+    told = false;
+    if (setjmp(out_of_memory) == 0) {
+        tape.max_entries = SIZE_MAX / sizeof(Entry) / 2 + 1;  // twice as many have no addresses
+        more_entries(&tape);
+    } else {
+        told = true;
+    }
+    check(told, "entries that cannot grow: expected no_memory() to be called");
+    tape.max_entries = max_entries;
+    tape_drop(&tape);
     check_near("and the tape is used again", 49, *ag_mul(&tape, tape.chunk, tape.chunk, 1), 0);
     (void)x;
     tape_free(&tape);

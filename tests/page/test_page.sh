@@ -26,6 +26,34 @@ same "other documents, in the order of the seed" '"documents":"bo\nanna",' \
 same "and that they are others" '"own":false}</script>' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
 size=$(grep '^"documents":' "$page" | sed 's/.*:"//; s/",$//; s/\\n/ /g' | tr -d '\n' | wc -c)
 check "the shipped names, up to 32 KB: $size" test "$size" -gt 32700 -a "$size" -le 32768
+for n in 32767 32768; do        # each document counts a byte more: its end
+    printf "%0${n}d\\n" 0 >"$T/long.txt"
+    size=$(microgpt page "$names" --data "$T/long.txt" | sed -n 's/^"documents":"\(.*\)",$/\1/p' | tr -d '\n' | wc -c)
+    same "a document of $n bytes, in 32 KB or not" "$((n < 32768 ? n : 0))" "$((size))"
+done
+same "how many documents there are, and whose they are" "\"n_documents\":$(grep -c . data/names.txt), \"own\":true}</script>" \
+    "$(grep '^"n_documents":\|^"own":' "$page" | tr '\n' ' ' | sed 's/ $//')"
+# The losses of 2000 steps are a curve of 1000 points, each the mean of its steps; and those of a log without so many.
+for steps in 2000 1001 999; do
+    head -n $((steps + 1)) "$T/names.csv" >"$T/some.csv"
+    microgpt page "$names" --log "$T/some.csv" | sed -n 's/^"log":.*"points":\[\(.*\)\]},$/\1/p' | tr ',' '\n' >"$T/points"
+    awk -F , -v n=$steps 'NR > 1 { loss[NR - 2] = $2 } END {
+        points = n < 1000 ? n : 1000
+        for (i = 0; i < points; i++) {
+            sum = count = 0
+            for (k = int(i * n / points); k < int((i + 1) * n / points); k++) { sum += loss[k]; count++ }
+            printf "%.4g\n", sum / count
+        } }' "$T/some.csv" >"$T/means"
+    same_file "the curve of $steps steps" "$T/means" "$T/points"
+done
+# Whatever stands in the documents, or in the name of a file, ends neither the JSON nor the script.
+odd=$(printf "o\"\\\\d&'d<\\377\\303\\251")
+printf 'a"\\/<>&'"'"'\177~ \302\200\303\251\357\277\277\360\220\200\200\364\217\277\277\n' >"$T/$odd"
+microgpt page "$names" --data "$T/$odd" >"$T/odd.html"
+same "odd characters in documents" \
+    '"documents":"a\u0022\u005c/\u003c\u003e\u0026\u0027\u007f~ \u0080\u00e9\uffff\ud800\udc00\udbff\udfff",' \
+    "$(grep '^"documents":' "$T/odd.html")"
+same "odd characters in the name of a file" '"data":"o\u0022\u005cd\u0026\u0027d\u003c\ufffd\u00e9",' "$(grep '^"data":' "$T/odd.html")"
 # The model in it is the model, to the byte: its checksum says so, and so do its names. Its sizes leave 0, 1 and 2 bytes
 # after the last three.
 if printf TQ== | base64 -d >"$T/out" 2>"$T/stderr"; then
@@ -80,7 +108,11 @@ fi
 model large --steps 0 --n-embd 288 --n-head 2
 fails 1 "*large.safetensors: too large for a page: * parameters; the limit is 1000000" microgpt page \
     "$T/large.safetensors"
-rm -f "$T/large.safetensors"
+model large --steps 0 --n-embd 100 --n-layer 8 --block-size 346         # a million, to the last
+check "as large as a page can be" microgpt page "$T/large.safetensors"
+rm -f "$T/large.safetensors" "$T/check.log"
+model long --steps 0 --block-size 1024
+check "as long a block as a page can have" microgpt page "$T/long.safetensors"
 model long --steps 0 --block-size 1025
 fails 1 "*long.safetensors: block too long for a page: 1025 positions; the limit is 1024" microgpt page \
     "$T/long.safetensors"
@@ -113,6 +145,7 @@ cat >"$T/alone/data/page.html" <<'END'
     }
     f(a,
         b);               // it's gone
+    const g = "\"" , h = `${"a , b" + 1}` , i = 1;
 </script>
 END
 cat >"$T/squeezed" <<'END'
@@ -124,6 +157,7 @@ a,b>i{margin:0 auto;width:calc(1px + 2px);}
 const a="x = 1, \" y",b=`t , ${f("{ , }",`in , ${a+1}`)} , z`,c='q , "r',d=a- -b;
 if(a){e=b?c:d;}
 f(a,b);
+const g="\"",h=`${"a , b"+1}`,i=1;
 </script>
 END
 cp data/names.txt "$T/alone/data/"

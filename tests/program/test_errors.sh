@@ -121,7 +121,11 @@ fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10 --n-head 4
 fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10
 fails 2 "--n-embd 16 is not a multiple of --n-head 3" $B --n-head 3
 fails 2 "--n-embd 2 is not a multiple of --n-head 4" $B --n-embd=2 --recipe lesson
-fails 1 "not enough memory: a model of *, most of it for the layers: --n-embd, --n-layer" $B --n-embd 1048576 --n-head 1
+fails 1 "not enough memory: a model of 13194212933632 parameters needs 4222??.? GB, most of it for the layers: --n-embd, --n-layer" \
+    $B --n-embd 1048576 --n-head 1      # 32 bytes for a parameter, and a little more
+head -c 1000000 /dev/zero | tr '\0' x >"$T/x.txt"
+fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --data "$T/x.txt" \
+    --block-size 1000000
 fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 65536 --n-head 1
 fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 512
 awk 'BEGIN { for (i = 65536; i < 1000000; i++)
@@ -215,4 +219,12 @@ printf '\002\0\0\0\0\0\0\0{}' >"$T/shortest"
 fails 1 "*shortest: it holds no tensors" microgpt sample "$T/shortest"
 printf '\001\0\0\0\0\0\0\0{}' >"$T/shorter"
 fails 1 "*shorter: not a model file: the length of its header is impossible" microgpt sample "$T/shorter"
+printf '\003\0\0\0\0\0\0\0{}' >"$T/longer"
+fails 1 "*longer: not a model file: the length of its header is impossible" microgpt sample "$T/longer"
+if [ -e /dev/stdin ]; then              # of a pipe nobody knows how long it is
+    printf '\001\341\365\005\0\0\0\0{}' | ./microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
+    want=1 pattern="/dev/stdin: not a model file: the length of its header is impossible" fails_as_said "a header over the limit" $?
+    printf '\000\341\365\005\0\0\0\0{}' | ./microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
+    want=1 pattern="/dev/stdin: it ends within the header" fails_as_said "a header within the limit" $?
+fi
 finish

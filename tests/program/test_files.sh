@@ -34,6 +34,10 @@ same "there are 20 names" 20 "$(wc -l <"$dir/a.names" | tr -d ' ')"
 same_file "sample prints the names that training printed" "$dir/a.names" "$dir/names"
 "$M" sample "$dir/a" --seed 42 >"$dir/names"
 same_file "and so it does with the seed of the training" "$dir/a.names" "$dir/names"
+"$M" --seed 7 --steps 50 --save "$dir/seven" >"$dir/stdout"
+sed -n 's/^sample ..: //p' "$dir/stdout" >"$dir/names7"
+"$M" sample "$dir/seven" >"$dir/names43"
+same_file "and so it does after a training with another seed" "$dir/names7" "$dir/names43"
 "$M" sample "$dir/a" --seed 43 >"$dir/names43"
 same "another seed gives other names" differ "$(cmp -s "$dir/names" "$dir/names43" && echo same || echo differ)"
 same "20 of them" 20 "$(wc -l <"$dir/names43" | tr -d ' ')"
@@ -271,6 +275,9 @@ same "a link stays a link" "0 real/m" "$status $(readlink "$dir/link")"
 same_file "and what it leads to is written" "$dir/a" "$dir/real/m"
 # shellcheck disable=SC2012
 same "with the mode it had" "-rw-r-----" "$(ls -l "$dir/real/m" | cut -c1-10)"
+(umask 027 && "$M" -q --steps 1 --samples 0 --save "$dir/masked" >"$dir/stdout")
+# shellcheck disable=SC2012
+same "a new file has the mode that the mask allows" "-rw-r-----" "$(ls -l "$dir/masked" | cut -c1-10)"
 (cd "$dir/real" && "$M" -q --save here >/dev/null)
 same_file "a name alone is in the working folder" "$dir/a" "$dir/real/here"
 

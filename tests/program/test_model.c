@@ -257,6 +257,57 @@ static double loss_at(Trial *run, size_t n)
     return *loss;
 }
 
+// How many atoms of each kind a document takes, counted from the definition of the model.
+static void test_atoms(size_t n_layer, size_t n_embd, size_t n_head, size_t vocab_size,
+                       int activation)
+{
+    Trial run;
+    if (!small_model(&run, n_layer, n_embd, n_head, 6, vocab_size, activation, 8, 1, true)) return;
+    size_t n = any_document(&run, 8), want[N_OPS] = {0}, e = n_embd, d = e / n_head, v = vocab_size;
+    for (size_t seen = 1; seen <= n; seen++) {
+        // rmsnorm: a dot product, times 1 / n, plus eps, a root; then each number times that
+        size_t norms = 1 + 2 * n_layer, heads = n_layer * n_head, linear = 4 * e * e + 8 * e * e;
+        want[OP_MUL] += norms * 2 * e + n_layer * linear + v * e;
+        want[OP_ADD] += norms * (e - 1) + n_layer * (linear - (4 + 4 + 1) * e) + v * (e - 1);
+        want[OP_MUL_CONST] += norms;
+        want[OP_ADD_CONST] += norms;
+        want[OP_POW] += norms;
+        // a head: dots and their scale, softmax, a weighted sum, a copy
+        want[OP_MUL] += heads * (seen * d + seen + d * seen);
+        want[OP_ADD] += heads * (seen * (d - 1) + (seen - 1) + d * (seen - 1));
+        want[OP_MUL_CONST] += heads * seen;
+        want[OP_ADD_CONST] += heads * seen;
+        want[OP_EXP] += heads * seen;
+        want[OP_POW] += heads;
+        want[OP_COPY] += heads * d;
+        // the sum of two embeddings, the residuals, the activation
+        want[OP_ADD] += e + n_layer * 2 * e;
+        want[OP_RELU] += n_layer * 4 * e;
+        want[OP_POW] += activation == RELU2 ? n_layer * 4 * e : 0;
+        // softmax, the negative logarithm, which is copied
+        want[OP_MUL] += v;
+        want[OP_ADD] += v - 1;
+        want[OP_ADD_CONST] += v;
+        want[OP_EXP] += v;
+        want[OP_POW]++;
+        want[OP_LOG]++;
+        want[OP_MUL_CONST]++;
+        want[OP_COPY]++;
+    }
+    want[OP_ADD] += n - 1;  // the mean
+    want[OP_MUL_CONST]++;
+    loss_at(&run, n);
+    const Tape *tape = &run.work.model.tape;
+    for (size_t i = tape->kept_entries; i < tape->n_entries; i++) {
+        want[tape->entries[i].op] -= tape->entries[i].n;
+    }
+    for (size_t op = 0; op < N_OPS; op++) {
+        check(want[op] == 0, "width %zu, %zu heads: atoms of the kind %s: %td too many", n_embd,
+              n_head, operations[op].name, -(ptrdiff_t)want[op]);
+    }
+    end_trial(&run);
+}
+
 // The derivative by a parameter as differences of losses give it, to the fourth order.
 static double difference(Trial *run, size_t n, double *p)
 {
@@ -554,6 +605,8 @@ int main(void)
     test_reference(RECIPE_LESSON, "lesson");
     test_both_ways(RECIPE_MICROGPT, "microgpt");
     test_both_ways(RECIPE_LESSON, "lesson");
+    test_atoms(1, 16, 4, 27, RELU);
+    test_atoms(2, 6, 1, 5, RELU2);
     test_numerically(2, 12, 3, 27, RELU);
     test_numerically(2, 10, 5, 31, RELU2);
     test_numerically(2, 6, 6, 5, RELU);

@@ -164,8 +164,35 @@ for command in '' train; do
 done
 for command in $(microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do
     same "microgpt $command --help: lines wider than 79" "" "$(microgpt "$command" --help | awk 'length > 79')"
+    same "microgpt $command --help: letters" "-h, --help -q, --quiet" \
+        "$(microgpt "$command" --help | sed -n 's/^  \(-[^ ]*, --[a-z]*\) .*/\1/p' | sort | paste -s -d ' ' -)"
 done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
+cat >"$T/help" <<'END'
+Usage:
+  microgpt train [OPTION]...              train, then print samples (default)
+  microgpt sample MODEL [OPTION]...       print samples from a saved model
+  microgpt eval MODEL [OPTION]...         mean loss of a saved model
+  microgpt heads MODEL [OPTION]... [WORD] what each attention head looks at
+  microgpt page MODEL [OPTION]... [WORD]  the model as one HTML page
+
+Options of sample:
+      --new                    only names that are not in the data, each once
+      --data FILE              the names that --new leaves out (default: the
+                               shipped names)
+      --seed N                 seed of the random numbers (default: go on from
+                               training)
+      --samples N              how many names to print (20)
+      --temperature X          higher is more surprising; 0 takes the likeliest
+                               character (0.5)
+      --prompt TEXT            text that every name begins with
+  -q, --quiet                  no progress, no step lines, no notes
+  -h, --help                   print this help and exit
+      --version                print the version and exit
+END
+prints "the help of sample, in full" "$T/help" sample --help
+same "a default of each recipe" "      --init-std X             standard deviation of the initial parameters
+                               (0.08; lesson: 0.02)" "$(microgpt --help | sed -n '/init-std/ { N; p; }')"
 same "--version among other options" "microgpt 1.2.0" "$(microgpt --steps 3 --version 2>&1)"
 same "-q --help is help" "$(microgpt --help)" "$(microgpt -q --help 2>&1)"
 same "-h is help" "$(microgpt sample --help)" "$(microgpt sample -h 2>&1)"

@@ -1,0 +1,387 @@
+/* support/text.c, function by function: UTF-8 and the kinds of characters, for every code point there is; lines; names in a
+ * list; files that come in pieces; the hash.
+ */
+#define _XOPEN_SOURCE 700
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t n_polls, n_odd_polls;
+
+// In place of the system's: it is asked for one file, to read, for as long as it takes.
+static int watched_poll(struct pollfd *files, nfds_t n, int milliseconds)
+{
+    n_polls++;
+    n_odd_polls += n != 1 || files->events != POLLIN || milliseconds >= 0;
+    return poll(files, 1, -1);
+}
+
+// Memory between spaces, which are no part of it: what takes them for text, or writes there, is noticed.
+enum { FENCE = 4 };
+static size_t n_broken;
+
+static void *fenced_calloc(size_t n, size_t size)
+{
+    size_t words = n * size / sizeof(uint32_t);
+    uint32_t *memory = malloc((words + 2 * FENCE) * sizeof *memory);
+    if (!memory) return NULL;
+    for (size_t i = 1; i < words + 2 * FENCE; i++) memory[i] = ' ';
+    memory[0] = (uint32_t)words;
+    return memset(memory + FENCE, 0, n * size);
+}
+
+static void fenced_free(uint32_t *memory)
+{
+    if (!memory) return;
+    memory -= FENCE;
+    const uint32_t *behind = memory + FENCE + memory[0];
+    for (size_t i = 0; i < FENCE; i++) n_broken += behind[i] != ' ' || (i && memory[i] != ' ');
+    free(memory);
+}
+
+#define poll watched_poll
+#define calloc fenced_calloc
+#include "../../support/text.c"
+#undef poll
+#undef calloc
+#include "../../support/job.h"
+#include "../test.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define FOLDER "tests/build/text"
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Characters.
+ */
+// UTF-8 as its table of bits defines it.
+static size_t right_bytes(uint32_t code, unsigned char *s)
+{
+    size_t n = code <= 0x7f ? 1 : code <= 0x7ff ? 2 : code <= 0xffff ? 3 : 4;
+    static const unsigned char lead[] = {0, 0x00, 0xc0, 0xe0, 0xf0};
+    for (size_t i = 0; i < n; i++) {
+        s[i] = (unsigned char)((i ? 0x80 : lead[n]) + (code >> 6 * (n - 1 - i)) % (i ? 64 : 128));
+    }
+    return n;
+}
+
+static bool is_surrogate(uint32_t code) { return code / 0x800 == 0xd800 / 0x800; }
+
+static void check_every_code(void)
+{
+    size_t n_encoded = 0, n_decoded = 0, n_cut = 0, n_refused = 0;
+    for (uint32_t code = 0; code < 0x110000; code++) {
+        unsigned char right[5] = "", ours[5] = "";
+        size_t n = right_bytes(code, right), used = 0;
+        n_encoded += encode_utf8(code, (char *)ours) == n && memcmp(ours, right, 5) == 0;
+        int32_t back = decode_utf8(right, n, &used);
+        n_decoded += is_surrogate(code) ? back == -1 : back == (int32_t)code && used == n;
+        n_cut += n == 1 || decode_utf8(right, n - 1, &used) == -1;
+    }
+    check_size("every code point is encoded", 0x110000, n_encoded);
+    check_size("and decoded, unless it is a surrogate", 0x110000, n_decoded);
+    check_size("but not without its last byte", 0x110000, n_cut);
+    for (uint32_t code = 0x110000; code < 0x140000; code++) {
+        unsigned char bytes[4];
+        size_t used;
+        n_refused += decode_utf8(bytes, right_bytes(code, bytes), &used) == -1;
+    }
+    check_size("those above are refused", 0x140000 - 0x110000, n_refused);
+}
+
+// Every beginning of two and three bytes: valid if, and only if, a code point has it.
+static void check_every_pair(void)
+{
+    static bool valid[0x10000];
+    size_t wrong = 0;
+    for (uint32_t code = 0; code < 0x800; code++) {
+        unsigned char s[4];
+        if (right_bytes(code, s) == 2) valid[s[0] << 8 | s[1]] = true;
+    }
+    for (uint32_t pair = 0; pair < 0x10000; pair++) {
+        const unsigned char s[] = {(unsigned char)(pair >> 8), (unsigned char)pair};
+        size_t used = 0;
+        int32_t code = decode_utf8(s, 2, &used);
+        bool ok = code != -1;
+        wrong += ok != (s[0] < 0x80 || valid[pair]) || (ok && used != (s[0] < 0x80 ? 1 : 2));
+    }
+    check_size("pairs of bytes that are taken for what they are not", 0, wrong);
+}
+
+static void check_kinds(void)
+{
+    static const uint32_t spaces[] = {
+        0x09,   0x0a,   0x0b,   0x0c,   0x0d,   0x1c,   0x1d,   0x1e,   0x1f,   0x20,
+        0x85,   0xa0,   0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
+        0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
+    size_t next = 0, wrong = 0, wrong_control = 0;
+    for (uint32_t code = 0; code < 0x110000; code++) {
+        bool space = next < sizeof spaces / sizeof *spaces && spaces[next] == code;
+        next += space;
+        wrong += is_space(code) != space;
+        wrong_control += is_control(code) != (code <= 0x1f || (code >= 0x7f && code <= 0x9f));
+    }
+    check_size("white space that is none, or the reverse", 0, wrong);
+    check_size("all of Python's white space is tried", sizeof spaces / sizeof *spaces, next);
+    check_size("control characters that are none, or the reverse", 0, wrong_control);
+}
+
+static void check_names(void)
+{
+    static const struct {
+        const char *value;
+        int at;
+    } cases[] = {{"one", 0},     {"two", 1},   {"three", 2}, {"on", -1}, {"ones", -1},
+                 {"", -1},       {"one|", -1}, {"two|", -1}, {"|", -1},  {"thre", -1},
+                 {"threes", -1}, {"wo", -1},   {"t", -1},    {"e", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int at = find_name("one|two|three", cases[i].value);
+        check(at == cases[i].at, "'%s' among one|two|three: expected %d, saw %d", cases[i].value,
+              cases[i].at, at);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Lines.
+ */
+// A text of n bytes, and its documents: their lines, lengths and characters, one after another.
+static void check_split_at(const char *what, const unsigned char *text, size_t n, const char *want)
+{
+    Documents docs = {0};
+    char saw[256] = "", *at = saw;
+    if (split_documents(text, n, &docs, "text")) {
+        at += sprintf(at, "%zu, longest %zu, in all %zu:", docs.n, docs.longest, docs.n_text);
+        for (size_t i = 0; i < docs.n; i++) {
+            at += sprintf(at, " %zu ", docs.list[i].line);
+            for (size_t k = 0; k < docs.list[i].length; k++) {
+                at += sprintf(at, "%c", (char)docs.list[i].tokens[k]);
+            }
+        }
+    } else {
+        sprintf(saw, "%.200s", failure.text);
+    }
+    check(strcmp(saw, want) == 0, "%s: expected '%s', saw '%s'", what, want, saw);
+    fenced_free((uint32_t *)(void *)docs.list);
+    fenced_free(docs.text);
+}
+
+// The text stands at the beginning of a page of memory, then at its end: what is beside it cannot be read.
+static void check_split(const char *what, const char *text, size_t n, const char *want)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory;
+    if (posix_memalign(&memory, size, 3 * size) != 0) {
+        check(false, "%s: expected memory, saw none", what);
+        return;
+    }
+    unsigned char *pages = memory;
+    mprotect(pages, size, PROT_NONE);
+    mprotect(pages + 2 * size, size, PROT_NONE);
+    for (int end = 0; end < 2; end++) {
+        unsigned char *at = end ? pages + 2 * size - n : pages + size;
+        memcpy(at, text, n);
+        check_split_at(what, at, n, want);
+    }
+    mprotect(pages, 3 * size, PROT_READ | PROT_WRITE);
+    free(memory);
+}
+
+static void check_lines(void)
+{
+#define SPLIT(what, text, want) check_split(what, text, sizeof text - 1, want)
+#define NOT_UTF8 ": not valid UTF-8; from "
+#define LATIN1 "Latin-1: iconv -f ISO-8859-1 -t UTF-8"
+#define UTF16 "UTF-16: iconv -f UTF-16 -t UTF-8"
+    SPLIT("one document", "a", "1, longest 1, in all 1: 1 a");
+    SPLIT("three ends of lines", "a\nbc\r\nd\re", "4, longest 2, in all 5: 1 a 2 bc 3 d 4 e");
+    SPLIT("blank lines are counted, and are no documents", "\n\r\n \na\n\n\r\rbc\n",
+          "2, longest 2, in all 3: 4 a 8 bc");
+    SPLIT("a line feed first, after a return first", "\r\n\na", "1, longest 1, in all 1: 3 a");
+    SPLIT("white space inside stays", " a b \n\tc\t", "2, longest 3, in all 4: 1 a b 2 c");
+    SPLIT("the longest is the first", "abc\nd", "2, longest 3, in all 4: 1 abc 2 d");
+    SPLIT("nothing", "", "text: no documents: the file is empty");
+    SPLIT("one line end", "\r", "text: no documents: every line is blank");
+    SPLIT("a zero first", "\0", "text:1: a zero byte: this is not a text file");
+    SPLIT("a zero later", "a\n\0", "text:2: a zero byte: this is not a text file");
+    SPLIT("the mark of UTF-16, alone", "\377\376", "text:1" NOT_UTF8 UTF16);
+    SPLIT("the mark of UTF-16, high bytes first", "\376\377\0a", "text:1" NOT_UTF8 UTF16);
+    SPLIT("half a mark", "\377", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("the other half", "\376", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("the same half twice", "\377\377", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("two bytes that differ as in the mark", "\351\350", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("a line feed first", "\na", "1, longest 1, in all 1: 2 a");
+    SPLIT("two bytes, cut by the end", "a\303", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("four bytes, cut by the end", "a\360\237\230", "text:1" NOT_UTF8 LATIN1);
+    SPLIT("a mark that is not at the start", "a\n\377\376", "text:2" NOT_UTF8 LATIN1);
+    check_size("writes beyond the memory there is", 0, n_broken);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Files.
+ */
+static void nothing(int number) { (void)number; }
+
+static void pause_for(long milliseconds)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000 * milliseconds}, NULL);
+}
+
+// A signal now and then, by which calls that wait are interrupted.
+static void tick(long microseconds)
+{
+    struct itimerval often = {{0, microseconds}, {0, microseconds}};
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+// Writes to a pipe in pieces, as another process.
+static pid_t write_pieces(int to, int n)
+{
+    fflush(stdout);
+    pid_t writer = fork();
+    if (writer) return writer;
+    for (int i = 0; i < n; i++) {
+        pause_for(20);
+        if (write(to, "piece", 5) != 5) _exit(1);
+    }
+    _exit(0);
+}
+
+static void check_pieces(const char *what, int flags, size_t wanted)
+{
+    int ends[2];
+    char bytes[64] = "", text[80];
+    const char *right = "piecepiecepiece";
+    if (pipe(ends) != 0 || fcntl(ends[0], F_SETFL, flags) != 0) {
+        check(false, "%s: expected a pipe, saw none", what);
+        return;
+    }
+    pid_t writer = write_pieces(ends[1], 3);
+    close(ends[1]);
+    ssize_t got = read_up_to(ends[0], bytes, wanted), want = wanted < 15 ? (ssize_t)wanted : 15;
+    snprintf(text, sizeof text, "%.*s", (int)want, right);
+    check(got == want && strcmp(bytes, text) == 0, "%s, %zu bytes: expected %zd, %s; saw %zd, %s",
+          what, wanted, want, text, got, bytes);
+    close(ends[0]);
+    waitpid(writer, NULL, 0);
+}
+
+static void check_reads(void)
+{
+    struct sigaction action = {.sa_handler = nothing};  // without SA_RESTART
+    sigaction(SIGALRM, &action, NULL);
+    for (size_t wanted = 0; wanted <= 16; wanted += wanted < 14 ? 7 : 1) {
+        check_pieces("pieces", 0, wanted);
+    }
+    check_pieces("pieces of a file that does not wait", O_NONBLOCK, 60);
+    check(n_polls > 0 && n_odd_polls == 0, "which is asked for: %zu times, %zu of them oddly",
+          n_polls, n_odd_polls);
+    tick(10000);
+    check_pieces("pieces between signals", 0, 60);
+    tick(0);
+    check(read_up_to(-1, (char[1]){0}, 1) == -1 && errno == EBADF, "no file to read: EBADF");
+    int file = open_file(".", O_RDONLY);
+    check(read_up_to(file, (char[1]){0}, 1) == -1 && errno == EISDIR, "a folder to read: EISDIR");
+    close(file);
+}
+
+// A file of n bytes is read whole, with a zero behind it.
+static void check_whole(size_t n)
+{
+    unsigned char *bytes, *back = NULL;
+    size_t n_back = 0, wrong = 0;
+    FILE *file = fopen(FOLDER "/whole", "wb");
+    bytes = malloc(n + 1);
+    for (size_t i = 0; bytes && i < n; i++) bytes[i] = (unsigned char)(i * 2654435761u >> 11);
+    bool written = file && bytes && fwrite(bytes, 1, n, file) == n && fclose(file) == 0;
+    int fd = open_file(FOLDER "/whole", O_RDONLY);
+    bool ok = written && read_all(fd, &back, &n_back, "whole");
+    for (size_t i = 0; ok && i < n && i < n_back; i++) wrong += back[i] != bytes[i];
+    check(ok && n_back == n && !wrong && back[n] == 0, "a file of %zu bytes: %zu read, %zu wrong",
+          n, n_back, wrong);
+    close(fd);
+    free(bytes);
+    free(back);
+}
+
+static void check_opens(void)
+{
+    static const struct {
+        int flags;
+        unsigned mode;
+    } cases[] = {{O_WRONLY | O_CREAT | O_EXCL, 0600}, {O_WRONLY | O_CREAT, 0666}};
+    mode_t before = umask(0);
+    for (size_t i = 0; i < 2; i++) {
+        struct stat info = {0};
+        unlink(FOLDER "/new");
+        int file = open_file(FOLDER "/new", cases[i].flags);
+        bool ok = file >= 0 && fstat(file, &info) == 0 && fcntl(file, F_GETFD) == FD_CLOEXEC;
+        check(ok && (info.st_mode & 07777) == cases[i].mode,
+              "a new file, closed in other programs: expected mode %o, saw %o", cases[i].mode,
+              (unsigned)info.st_mode & 07777);
+        close(file);
+    }
+    umask(before);
+    check(open_file(FOLDER "/none/new", O_RDONLY) == -1 && errno == ENOENT, "no file: ENOENT");
+    unlink(FOLDER "/fifo");
+    if (mkfifo(FOLDER "/fifo", 0600) != 0) return;
+    fflush(stdout);
+    pid_t writer = fork();
+    if (writer == 0) {
+        pause_for(60);
+        _exit(open(FOLDER "/fifo", O_WRONLY) < 0);
+    }
+    tick(10000);
+    int file = open_file(FOLDER "/fifo", O_RDONLY);
+    tick(0);
+    check(file >= 0, "a pipe that opens late, between signals");
+    close(file);
+    waitpid(writer, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The hash. Model files keep it, so it must stay what it is.
+ */
+static void check_hash(void)
+{
+    check(hash_bytes(FNV_START, (const unsigned char *)"", 0) == 0xcbf29ce484222325u &&
+              hash_bytes(FNV_START, (const unsigned char *)"a", 1) == 0xaf63dc4c8601ec8cu &&
+              hash_bytes(FNV_START, (const unsigned char *)"foobar", 6) == 0x85944171f73967e8u,
+          "FNV-1a of three texts");
+    uint32_t text[] = {'a', 0x1f600, 'c'}, tokens[] = {2, 0, 1};
+    const uint32_t uchars[] = {0x1f600, 'c', 'a'};
+    const Document plain = {.tokens = text, .length = 3}, coded = {.tokens = tokens, .length = 3};
+    uint64_t right = FNV_START;
+    const uint64_t parts[] = {3, 'a', 0x1f600, 'c'};
+    for (size_t i = 0; i < 4; i++) right = (right ^ parts[i]) * 1099511628211u;
+    check(hash_text(FNV_START, &plain, NULL) == right, "a text: its length, then its characters");
+    check(hash_text(FNV_START, &coded, uchars) == right, "the same text, as tokens");
+    Documents docs = {.list = (Document[]){plain, {.tokens = text + 1, .length = 1}}, .n = 2};
+    right = (right ^ 1) * 1099511628211u;
+    right = (right ^ 0x1f600) * 1099511628211u;
+    check(fingerprint(&docs) == right, "two documents, one after the other");
+}
+
+int main(void)
+{
+    if (system("mkdir -p " FOLDER) != 0) return 1;
+    check_every_code();
+    check_every_pair();
+    check_kinds();
+    check_names();
+    check_lines();
+    check_reads();
+    for (size_t n = 0; n <= 1 << 18; n = n ? 2 * n : 1 << 14) {
+        if (n) check_whole(n - 1);
+        check_whole(n);
+        check_whole(n + 1);
+    }
+    check_opens();
+    check_hash();
+    return finish();
+}
