@@ -50,7 +50,7 @@ int main(void)
     }
     bool locked = read(ready[0], &byte, 1) == 1;
     const char *said = open_and_close(0);
-    check(locked && strcmp(said, FILE_NAME ": another run is writing it") == 0,
+    check(locked && strcmp(said, FILE_NAME ": another run is writing to it") == 0,
           "a log that another run is writing: expected that, saw '%s'", said);
     close(done[1]);
     waitpid(other, NULL, 0);

@@ -62,8 +62,8 @@ static void check_cells(const char *what, int paint, size_t width, const char *w
     static const double weights[] = {0,    0.0499, 0.05,   0.1499, 0.15,  0.2999, 0.3,
                                      0.4,  0.4999, 0.5,    0.55,   0.649, 0.65,   0.8,
                                      0.85, 0.949,  0.9949, 0.995,  1};
-    Screen screen = {.paint = DIGITS};
-    if (paint > DIGITS) screen.paint = paint == BLOCKS ? BLOCKS : COLORS;
+    bool colors = paint > BLOCKS;
+    Terminal screen = {colors, colors, colors, .unicode = paint > DIGITS};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         say_cell(screen, weights[i], false, width);
         say(i % 6 == 5 ? "|\n" : "|");
@@ -122,8 +122,7 @@ static Run run = {.tokenizer = {.uchars = uchars}, .model = {.n_layer = 2, .n_he
 
 static void check_labels(const char *what, int paint, const char *want)
 {
-    Screen screen = {.paint = DIGITS};
-    if (paint > DIGITS) screen.paint = BLOCKS;
+    Terminal screen = {.unicode = paint > DIGITS};
     for (uint32_t i = 0; i < N_CHARS; i++) tokens[i + 1] = i;
     for (size_t i = 0; i <= N_CHARS; i++) {
         Label label = label_of(&run, screen, i);

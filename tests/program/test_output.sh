@@ -180,8 +180,8 @@ Options of sample:
       --new                    only names that are not in the data, each once
       --data FILE              the names that --new leaves out (default: the
                                shipped names)
-      --seed N                 seed of the random numbers (default: go on from
-                               training)
+      --seed N                 seed of the random numbers (default: continue
+                               from training)
       --samples N              how many names to print (20)
       --temperature X          higher is more surprising; 0 takes the likeliest
                                character (0.5)
