@@ -195,7 +195,7 @@ static void check_split(const char *what, const char *text, size_t n, const char
 static void check_lines(void)
 {
 #define SPLIT(what, text, want) check_split(what, text, sizeof text - 1, want)
-#define NOT_UTF8 ": not valid UTF-8; from "
+#define NOT_UTF8 ": not valid UTF-8; to convert from "
 #define LATIN1 "Latin-1: iconv -f ISO-8859-1 -t UTF-8"
 #define UTF16 "UTF-16: iconv -f UTF-16 -t UTF-8"
     SPLIT("one document", "a", "1, longest 1, in all 1: 1 a");
