@@ -183,57 +183,101 @@ static inline size_t seen_from(const Product *p, size_t lane, size_t first, size
     return p->rows[lane] > first ? smaller(p->rows[lane] - first, n) : 0;
 }
 
+// The columns of the result from j0 on, for values of k from k0 on.
+typedef struct {
+    size_t k0, depth, j0, width;
+    const double *b;  // b(k0 + k, j0 + j) is b[k * step + j]
+    size_t step;
+    double *const *from, *const *to;  // of each lane; what is multiplied, from from_at on, and what
+    size_t from_at, to_at;            // becomes of it, from to_at on
+    bool add;                         // to what is there
+} Panel;
+
+static Panel take_panel(const Task *task, size_t k0, size_t depth, size_t j0, double *room)
+{
+    const Product *p = task->p;
+    bool to_y = task->to_y;
+    size_t width = smaller(task->right - j0, WIDTH), stride = p->stride;
+    Panel panel = {.k0 = k0, .depth = depth, .j0 = j0, .width = width, .b = room, .step = WIDTH};
+    panel.from = to_y ? p->x : p->y;
+    panel.to = to_y ? p->y : p->x;
+    panel.from_at = (to_y ? task->x_at : task->y_at) + k0;
+    panel.to_at = (to_y ? task->y_at : task->x_at) + j0;
+    panel.add = task->add || k0 > 0;
+    if (to_y) {
+        pack_transpose(room, task->w + j0 * stride + k0, stride, depth, width, p->c);
+    } else if (width == WIDTH && p->c == 1 && depth * stride <= DEPTH * WIDTH) {
+        panel.b = task->w + k0 * stride + j0;  // small enough to stay in the cache as it is
+        panel.step = stride;
+    } else {
+        pack(room, task->w + k0 * stride + j0, stride, depth, width, p->c);
+    }
+    return panel;
+}
+
+// n lanes of a panel, all of whose columns are there.
+static void whole_tiles(const Panel *panel, size_t lane, size_t n, size_t depth)
+{
+    tiles_of_lanes(panel->to + lane, panel->to_at, panel->from + lane, panel->from_at, n, panel->b,
+                   panel->step, depth, panel->add);
+}
+
+// A tile of which some columns are not there: it is computed aside, then copied.
+static void partial_tile(const Task *task, const Panel *panel, size_t lane, size_t n, size_t depth)
+{
+    double sums[DOWN][WIDTH], *rows[DOWN];
+    for (size_t r = 0; r < n; r++) rows[r] = sums[r];
+    tiles_of_lanes(rows, 0, panel->from + lane, panel->from_at, n, panel->b, panel->step, depth,
+                   false);
+    for (size_t r = 0; r < n; r++) {
+        double *y = panel->to[lane + r] + panel->to_at;
+        size_t width = panel->width;
+        if (task->to_y) width = seen_from(task->p, lane + r, panel->j0, width);
+        for (size_t j = 0; j < width; j++) y[j] = (panel->add ? y[j] : 0) + sums[r][j];
+    }
+}
+
+// A panel for lanes that see more and more rows. The same lanes are a tile in every panel, so no
+// other thread ever adds to them.
+static void triangle(const Task *task, const Panel *panel)
+{
+    const Product *p = task->p;
+    bool to_y = task->to_y;
+    size_t k0 = panel->k0, j0 = panel->j0, depth = panel->depth;
+    for (size_t lane = 0, n; lane < task->end; lane += n) {
+        n = tile_rows(p->n - lane);
+        if (lane < task->first || p->rows[lane + n - 1] <= (to_y ? j0 : k0)) continue;
+        // Of the lanes of a tile, the first sees the fewest rows.
+        size_t common = to_y ? depth : seen_from(p, lane, k0, depth);
+        if (common > 0 && panel->width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH)) {
+            whole_tiles(panel, lane, n, common);
+        } else if (common > 0) {
+            partial_tile(task, panel, lane, n, common);
+        }
+        for (size_t r = 0; !to_y && r < n; r++) {  // the rows that only later lanes see
+            const double *a = panel->from[lane + r] + panel->from_at;
+            double *x = panel->to[lane + r] + panel->to_at;
+            for (size_t k = common; k < seen_from(p, lane + r, k0, depth); k++)
+                add_scaled(x, a[k], panel->b + k * panel->step, panel->width);
+        }
+    }
+}
+
 // For each lane y = c * w x (to_y), or x = c * (w transposed) y; with `add`, added to what is
 // there.
 void multiply_lanes(const Task *task)
 {
-    _Alignas(64) double panel[DEPTH * WIDTH];
-    double scratch[DOWN][WIDTH], *scratch_rows[DOWN];  // for tiles of which only a part is there
-    for (size_t r = 0; r < DOWN; r++) scratch_rows[r] = scratch[r];
+    _Alignas(64) double room[DEPTH * WIDTH];
     const Product *p = task->p;
-    bool to_y = task->to_y;
-    size_t rows = p->rows[p->n - 1], n_k = to_y ? p->cols : rows, stride = p->stride;
-    size_t from_at = to_y ? task->x_at : task->y_at, to_at = to_y ? task->y_at : task->x_at;
-    double *const *from = to_y ? p->x : p->y, *const *to = to_y ? p->y : p->x;
+    size_t rows = p->rows[p->n - 1], n_k = task->to_y ? p->cols : rows;
     for (size_t k0 = 0; k0 < n_k; k0 += DEPTH) {
         size_t depth = smaller(n_k - k0, DEPTH);
         for (size_t j0 = task->left; j0 < task->right; j0 += WIDTH) {
-            size_t width = smaller(task->right - j0, WIDTH), step = WIDTH;
-            const double *b = panel;
-            if (to_y) {
-                pack_transpose(panel, task->w + j0 * stride + k0, stride, depth, width, p->c);
-            } else if (width == WIDTH && p->c == 1 && depth * stride <= DEPTH * WIDTH) {
-                b = task->w + k0 * stride + j0;  // small enough to stay in the cache as it is
-                step = stride;
+            Panel panel = take_panel(task, k0, depth, j0, room);
+            if (panel.width == WIDTH && p->rows[0] == rows) {  // all lanes see all rows
+                whole_tiles(&panel, task->first, task->end - task->first, depth);
             } else {
-                pack(panel, task->w + k0 * stride + j0, stride, depth, width, p->c);
-            }
-            bool start = task->add || k0 > 0, all = width == WIDTH && p->rows[0] == rows;
-            // The same lanes are a tile for every k0: so no other part ever adds to them.
-            for (size_t lane = all ? task->first : 0, down; lane < task->end; lane += down) {
-                down = all ? task->end - lane : tile_rows(p->n - lane);
-                if (lane < task->first || p->rows[lane + down - 1] <= (to_y ? j0 : k0)) continue;
-                // Of the lanes of a tile, the first sees the fewest rows.
-                size_t common = to_y ? depth : seen_from(p, lane, k0, depth);
-                bool whole = width == WIDTH && (!to_y || p->rows[lane] >= j0 + WIDTH);
-                if (whole && common > 0) {
-                    tiles_of_lanes(to + lane, to_at + j0, from + lane, from_at + k0, down, b, step,
-                                   common, start);
-                } else if (common > 0) {
-                    tiles_of_lanes(scratch_rows, 0, from + lane, from_at + k0, down, b, step,
-                                   common, false);
-                    for (size_t r = 0; r < down; r++) {
-                        double *y = to[lane + r] + to_at + j0;
-                        size_t n_valid = to_y ? seen_from(p, lane + r, j0, width) : width;
-                        for (size_t j = 0; j < n_valid; j++)
-                            y[j] = (start ? y[j] : 0) + scratch[r][j];
-                    }
-                }
-                for (size_t r = 0; !to_y && !all && r < down; r++) {
-                    double *y = to[lane + r] + to_at + j0, *a = from[lane + r] + from_at + k0;
-                    for (size_t k = common; k < seen_from(p, lane + r, k0, depth); k++)
-                        add_scaled(y, a[k], b + k * step, width);
-                }
+                triangle(task, &panel);
             }
         }
     }
