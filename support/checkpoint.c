@@ -240,21 +240,24 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
                        size_t *length)
 {
     const Model *model = &run->model;
-    FILE *out = open_memstream(header, length);
-    if (!out) return no_memory();
+    *header = NULL;
+    *length = 0;
+    Text text = {.file = open_memstream(header, length)}, *out = &text;
+    if (!text.file) return no_memory();
     o.step = step;
-    fprintf(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
+    write_json(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"",
+               hash);
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64], value[64];
         metadata_key(option, key, sizeof key);
         option_text(option, &o, value, sizeof value);
-        if (option->stored) fprintf(out, ",\"%s\":\"%s\"", key, value);
+        if (option->stored) write_json(out, ",\"%s\":\"%s\"", key, value);
     }
-    fprintf(out, ",\"train.data\":\"");
+    write_json(out, ",\"train.data\":\"");
     write_text(out, data_source(&o));
-    fprintf(out, "\",\"vocab\":\"");
+    write_json(out, "\",\"vocab\":\"");
     write_characters(out, run->tokenizer.uchars, run->tokenizer.BOS);
-    fprintf(out, "\"}");
+    write_json(out, "\"}");
     size_t at = 0;
     for (size_t p = 0; p < 3; p++) {
         for (size_t i = 0; i < model->n_matrices; i++) {
@@ -263,8 +266,9 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
         }
     }
     write_tensor(out, "", "train.random", N_RANDOM, 0, at);
-    fprintf(out, "}%*s", (int)((8 - (ftell(out) + 1) % 8) % 8), "");  // numbers start at 8 * n
-    bool error = ferror(out), ok = fclose(out) == 0 && !error;
+    write_json(out, "}%*s", (int)((8 - (text.n + 1) % 8) % 8), "");  // numbers start at 8 * n
+    bool error = ferror(text.file) || text.failed;
+    bool ok = fclose(text.file) == 0 && !error && *length == text.n;
     if (ok && *length <= MAX_HEADER) return true;
     free(*header);
     return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -276,21 +277,31 @@ bool read_data(int file, Header *header)
 /* ------------------------------------------------------------------------------------------------
  * Writing.
  */
-void write_characters(FILE *out, const uint32_t *codes, size_t n)
+void write_json(Text *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vfprintf(out->file, format, args);
+    va_end(args);
+    if (n < 0) out->failed = true;
+    if (n > 0) out->n += (size_t)n;
+}
+
+void write_characters(Text *out, const uint32_t *codes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
         if (codes[i] < 0x20) {
-            fprintf(out, "\\u%04x", (unsigned)codes[i]);
+            write_json(out, "\\u%04x", (unsigned)codes[i]);
         } else {
             const char *escape = codes[i] == '"' || codes[i] == '\\' ? "\\" : "";
-            fprintf(out, "%s%.*s", escape, (int)encode_utf8(codes[i], bytes), bytes);
+            write_json(out, "%s%.*s", escape, (int)encode_utf8(codes[i], bytes), bytes);
         }
     }
 }
 
 // A byte that is not UTF-8 becomes U+FFFD.
-void write_text(FILE *out, const char *text)
+void write_text(Text *out, const char *text)
 {
     for (size_t n = strlen(text), used = 0; n > 0; text += used, n -= used) {
         int32_t code = decode_utf8((const unsigned char *)text, n, &used);
@@ -300,13 +311,13 @@ void write_text(FILE *out, const char *text)
     }
 }
 
-size_t write_tensor(FILE *out, const char *prefix, const char *name, size_t rows, size_t cols,
+size_t write_tensor(Text *out, const char *prefix, const char *name, size_t rows, size_t cols,
                     size_t begin)
 {
     size_t end = begin + 8 * rows * (cols ? cols : 1);
-    fprintf(out, ",\"%s%s\":{\"dtype\":\"F64\",\"shape\":[%zu", prefix, name, rows);
-    if (cols) fprintf(out, ",%zu", cols);
-    fprintf(out, "],\"data_offsets\":[%zu,%zu]}", begin, end);
+    write_json(out, ",\"%s%s\":{\"dtype\":\"F64\",\"shape\":[%zu", prefix, name, rows);
+    if (cols) write_json(out, ",%zu", cols);
+    write_json(out, "],\"data_offsets\":[%zu,%zu]}", begin, end);
     return end;
 }
 

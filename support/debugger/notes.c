@@ -101,15 +101,22 @@ static const char *identifier(const char *text, size_t *length)
     return *length ? text : NULL;
 }
 
-static bool is_comment(int line) { return strncmp(source_line(line), "// ", 3) == 0; }
+static bool begins_with(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
 
-// Can a statement begin after this line? It ends one, or is empty, or a comment.
+static bool is_comment(int line) { return begins_with(source_line(line), "// "); }
+
+// Can a statement begin after this line? It ends one, or is empty, or a comment, or a condition.
 static bool ends_statement(int line)
 {
     const char *text = source_line(line), *comment = strstr(text, "// ");
     size_t n = comment ? (size_t)(comment - text) : strlen(text);
     while (n > 0 && text[n - 1] == ' ') n--;
-    return n == 0 || strchr(";{}", text[n - 1]);
+    bool head =
+        begins_with(text, "if (") || begins_with(text, "for (") || begins_with(text, "while (");
+    return n == 0 || strchr(";{}", text[n - 1]) || (head && text[n - 1] == ')');
 }
 
 // Where the statement begins that a line is part of.
