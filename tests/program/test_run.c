@@ -254,6 +254,28 @@ static void test_progress(void)
     free_model(model);
 }
 
+// What is written is counted, and what is lost is noticed.
+static void test_text(void)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    Text text = {.file = open_memstream(&bytes, &n)};
+    write_json(&text, "{%s}", "abc");
+    write_text(&text, "\"\n\303\251");
+    check(text.file && fclose(text.file) == 0, "a stream in memory");
+    check_size("bytes of it", n, text.n);
+    check(!text.failed && n == 15 && memcmp(bytes, "{abc}\\\"\\u000a\303\251", 15) == 0,
+          "what is in it: saw '%s'", bytes);
+    free(bytes);
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) return;
+    setvbuf(full, NULL, _IONBF, 0);
+    text = (Text){.file = full};
+    write_json(&text, "abc");
+    check(text.failed, "a stream that takes nothing");
+    fclose(full);
+}
+
 int main(void)
 {
     if (system("rm -rf " FOLDER " && mkdir -p " FOLDER) != 0) {
@@ -266,5 +288,6 @@ int main(void)
     test_saving();
     test_times();
     test_progress();
+    test_text();
     return finish();
 }

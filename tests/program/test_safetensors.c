@@ -659,28 +659,6 @@ static void test_refused(const char *with, size_t stride)
     printf("# %d malformed files%s\n", n_refused, with);
 }
 
-// What is written is counted, and what is lost is noticed.
-static void test_text(void)
-{
-    char *bytes = NULL;
-    size_t n = 0;
-    Text text = {.file = open_memstream(&bytes, &n)};
-    write_json(&text, "{%s}", "abc");
-    write_text(&text, "\"\n\303\251");
-    check(text.file && fclose(text.file) == 0, "a stream in memory");
-    check_size("bytes of it", n, text.n);
-    check(!text.failed && n == 15 && memcmp(bytes, "{abc}\\\"\\u000a\303\251", 15) == 0,
-          "what is in it: saw '%s'", bytes);
-    free(bytes);
-    FILE *full = fopen("/dev/full", "w");
-    if (!full) return;
-    setvbuf(full, NULL, _IONBF, 0);
-    text = (Text){.file = full};
-    write_json(&text, "abc");
-    check(text.failed, "a stream that takes nothing");
-    fclose(full);
-}
-
 int main(void)
 {
     char command[1024];
@@ -690,7 +668,6 @@ int main(void)
         return 1;
     }
     test_reading();
-    test_text();
     test_accepted();
     test_refused("", all_of_it() ? 1 : 10);
     if (!all_of_it()) {
