@@ -38,17 +38,17 @@ typedef struct {
     const Document *doc;
     size_t n_tokens;
     double loss;
-} Task;
+} Evaluation;
 
 static void run_document(void *context, size_t i, double *unused)
 {
-    Task *task = (Task *)context + i;
+    Evaluation *evaluation = (Evaluation *)context + i;
     (void)unused;
-    tape_drop(&task->model->tape);
-    task->n_tokens = take_document(task->model, task->doc);
-    double *loss = document_loss(task->model, task->n_tokens);
-    tape_compute(&task->model->tape);
-    task->loss = *loss;
+    tape_drop(&evaluation->model->tape);
+    evaluation->n_tokens = take_document(evaluation->model, evaluation->doc);
+    double *loss = document_loss(evaluation->model, evaluation->n_tokens);
+    tape_compute(&evaluation->model->tape);
+    evaluation->loss = *loss;
 }
 
 enum { MOST = 64 };  // documents at the same time
@@ -58,27 +58,27 @@ enum { MOST = 64 };  // documents at the same time
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats)
 {
-    static Task tasks[MOST];
+    static Evaluation evaluations[MOST];
     size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
     double sum = 0;
-    tasks[0].model = model;
+    evaluations[0].model = model;
     for (; n < most && n < n_docs && n < MOST; n++) {
-        tasks[n].model = &tasks[n].copy;
-        if (!share_model(&tasks[n].copy, model)) break;
+        evaluations[n].model = &evaluations[n].copy;
+        if (!share_model(&evaluations[n].copy, model)) break;
     }
     *n_tokens = 0;
     for (size_t i = 0; i < n_docs && !interrupted; i++) {
-        const Task *task = &tasks[i % n];
-        if (task == tasks) {
+        const Evaluation *evaluation = &evaluations[i % n];
+        if (evaluation == evaluations) {
             size_t k = 0;
-            for (; k < n && i + k < n_docs; k++) tasks[k].doc = &docs[i + k];
-            share(run_document, tasks, k, NULL);
+            for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
+            share(run_document, evaluations, k, NULL);
         }
-        sum += task->loss * (double)task->n_tokens;
-        *n_tokens += task->n_tokens;
-        if (stats) add_attention(task->model, stats);
+        sum += evaluation->loss * (double)evaluation->n_tokens;
+        *n_tokens += evaluation->n_tokens;
+        if (stats) add_attention(evaluation->model, stats);
     }
-    while (n > 1) unshare_model(&tasks[--n].copy);
+    while (n > 1) free_workspace(&evaluations[--n].copy);
     return sum / (double)*n_tokens;
 }
 

@@ -109,7 +109,7 @@ bool size_model(Model *model, const Config *config, size_t vocab_size);  // allo
 void free_model(Model *model);
 bool share_model(Model *copy, const Model *model);             // the same parameters, another tape
 bool copy_model(Model *copy, const Run *run, uint64_t batch);  // the same shapes; for training
-void unshare_model(Model *copy);
+void free_workspace(Model *copy);
 bool new_tokenizer(Tokenizer *tokenizer);  // empty, with room for every character
 void free_tokenizer(Tokenizer *tokenizer);
 

@@ -149,11 +149,11 @@ bool share_model(Model *copy, const Model *model)
     bool ok = new_workspace(copy, model->tape.chunk_size - (size_t)model->num_params);
     copy->tape.fused = model->tape.fused;
     copy->tape.out_of_memory = model->tape.out_of_memory;
-    if (!ok) unshare_model(copy);
+    if (!ok) free_workspace(copy);
     return ok;
 }
 
-void unshare_model(Model *copy)
+void free_workspace(Model *copy)
 {
     free(copy->keys);
     free(copy->values);
@@ -167,7 +167,7 @@ void free_model(Model *model)
     free(model->layers);
     free(model->m);
     free(model->v);
-    unshare_model(model);
+    free_workspace(model);
 }
 
 bool new_tokenizer(Tokenizer *tokenizer)

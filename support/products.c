@@ -48,11 +48,14 @@ typedef struct {
 // a large one each thread has columns of its own, so that it is copied to panels only once.
 static void cut_task(Shared *shared, size_t wanted)
 {
-    enum { SMALL = 20000, LANES = 32 };  // numbers in a matrix; lanes that are worth its copy
+    enum {
+        SMALL_MATRIX = 20000,
+        LANES = 32
+    };  // numbers in a matrix; lanes that are worth its copy
     const Task *task = &shared->task;
     size_t n = task->end, panels = (task->right + WIDTH - 1) / WIDTH;
     size_t cuts = shared->of_rows ? n_block_cuts(n) : n_cuts(n);
-    if (!shared->of_rows && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL) {
+    if (!shared->of_rows && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
         shared->down = smaller(smaller(cuts, n < LANES ? 1 : n / LANES), wanted);
         shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
     } else {
@@ -108,7 +111,7 @@ static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch
     share(n == 2 ? do_part_of_two : do_part, shared, n_parts, scratch);
 }
 
-static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
+static size_t product_work(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
 
 /* ------------------------------------------------------------------------------------------------
  * From entries to products.
@@ -174,7 +177,7 @@ static void multiply_product(const Product *p, bool to_y)
 {
     size_t rows = p->rows[p->n - 1];
     Task task = {.p = p, .w = p->w, .to_y = to_y, .end = p->n, .right = to_y ? rows : p->cols};
-    size_t wanted = parts_of(work_of(p));
+    size_t wanted = parts_of(product_work(p));
     if (wanted > 1) {
         share_tasks(&(Shared){.task = task}, 1, wanted, NULL);
     } else {
@@ -187,7 +190,7 @@ static void few_lanes_forward_part(void *context, size_t part, double *unused)
 {
     const Product *p = context;
     double *y[FEW_LANES];
-    size_t fours = (p->rows[0] + 3) / 4, n_parts = smaller(fours, parts_of(work_of(p)));
+    size_t fours = (p->rows[0] + 3) / 4, n_parts = smaller(fours, parts_of(product_work(p)));
     size_t first = 4 * cut(fours, n_parts, part), end = 4 * cut(fours, n_parts, part + 1);
     (void)unused;
     for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
@@ -203,8 +206,8 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
         take_lanes(&p, t, lanes, n, k, false);
         if (p.n >= FEW_LANES || p.cols % VEC) {
             multiply_product(&p, true);
-        } else if (parts_of(work_of(&p)) > 1) {
-            size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(work_of(&p)));
+        } else if (parts_of(product_work(&p)) > 1) {
+            size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(product_work(&p)));
             share(few_lanes_forward_part, &p, n_parts, NULL);
         } else {
             multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
@@ -221,7 +224,7 @@ bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0)
 static void few_lanes_backward_part(void *context, size_t part, double *unused)
 {
     const Product *p = context;
-    size_t panels = p->cols / WIDTH, n_parts = smaller(panels, parts_of(2 * work_of(p)));
+    size_t panels = p->cols / WIDTH, n_parts = smaller(panels, parts_of(2 * product_work(p)));
     size_t left = cut(panels, n_parts, part), right = cut(panels, n_parts, part + 1);
     (void)unused;
     few_lanes_backward(p, left * WIDTH, right * WIDTH);
@@ -246,7 +249,7 @@ static void product_backward(const Product *p, bool weighted, double *scratch)
                   .add = true,
                   .end = p->n,
                   .right = weighted ? rows : p->cols};
-    size_t wanted = parts_of(2 * work_of(p));
+    size_t wanted = parts_of(2 * product_work(p));
     if (wanted > 1) {
         Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
         share_tasks(shared, 2, wanted / 2, scratch);
@@ -265,8 +268,8 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
         take_lanes(&p, t, lanes, n, k, true);
         if (!linear || p.n >= FEW_LANES || p.cols % WIDTH) {
             product_backward(&p, weighted, scratch);
-        } else if (parts_of(2 * work_of(&p)) > 1) {
-            size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * work_of(&p)));
+        } else if (parts_of(2 * product_work(&p)) > 1) {
+            size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * product_work(&p)));
             share(few_lanes_backward_part, &p, n_parts, NULL);
         } else {
             few_lanes_backward(&p, 0, p.cols);

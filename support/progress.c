@@ -95,7 +95,7 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
     show("\033[J\r");
 }
 
-enum { ROWS = 6, WIDEST = 64 };  // of the curve, in characters
+enum { CURVE_ROWS = 6, WIDEST = 64 };  // of the curve, in characters
 
 // The curve as n columns: the points that share one are averaged, then each column with its
 // neighbors, for a quieter line.
@@ -141,10 +141,10 @@ void draw_curve(const Progress *progress, double took)
 
     // Bits of a Braille character, from the lower left dot up, then the right column.
     static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
-    unsigned char cells[ROWS][WIDEST] = {{0}};
+    unsigned char cells[CURVE_ROWS][WIDEST] = {{0}};
     for (size_t i = 0, before = 0; i < n; i++) {
         double share = high > low ? (y[i] - low) / (high - low) : 0;
-        size_t level = (size_t)(share * (double)(ROWS * up - 1) + 0.5);
+        size_t level = (size_t)(share * (double)(CURVE_ROWS * up - 1) + 0.5);
         if (i == 0 || plain) before = level;
         size_t from = level < before ? level : before, to = level < before ? before : level;
         for (size_t k = from; k <= to; k++) {  // a steep line has no gaps
@@ -160,9 +160,9 @@ void draw_curve(const Progress *progress, double took)
     snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part,
              took < 10 ? 2 : 0, took);
     show("%.*s\n", (int)columns, title);
-    for (size_t row = ROWS; row-- > 0;) {
+    for (size_t row = CURVE_ROWS; row-- > 0;) {
         char label[32] = "", utf8[4];
-        bool edge = row == ROWS - 1 || row == 0;
+        bool edge = row == CURVE_ROWS - 1 || row == 0;
         if (edge) snprintf(label, sizeof label, "%.2f", row ? high : low);
         put(out, "%7.7s %s%s", label, plain ? "|" : edge ? "\u2524" : "\u2502", on);
         for (size_t i = 0; i < width; i++) {
