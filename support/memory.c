@@ -73,12 +73,12 @@ static bool model_fits(const Model *model, double batch, double positions)
         "the block: --block-size",
         "the documents of a step: --batch, --block-size",
     };
-    Model layers = *model, characters = *model, block = *model;
-    layers.n_layer = characters.vocab_size = block.block_size = 0;
+    Model less[] = {*model, *model, *model};
+    less[0].n_layer = less[1].vocab_size = less[2].block_size = 0;
     double parts[] = {
-        all - bytes_needed(layers, batch, positions),
-        all - bytes_needed(characters, batch, positions),
-        all - bytes_needed(block, batch, positions),
+        all - bytes_needed(less[0], batch, positions),
+        all - bytes_needed(less[1], batch, positions),
+        all - bytes_needed(less[2], batch, positions),
         all - bytes_needed(*model, 0, positions),
     };
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",

@@ -60,7 +60,7 @@ before autograd.c '// a + c. Local derivative' <<'END'
 // tanh a. Local derivative: 1 - out^2.
 double *ag_tanh(Tape *t, double *a, size_t n)
 {
-    return atoms(t, OP_TANH, NULL, n, a, NULL, 0);
+    return atoms(t, OP_TANH, NULL, a, NULL, 0, n);
 }
 static void tanh_forward(Entry *e)
 {
@@ -99,7 +99,7 @@ before support/options.c '{"beta1", "X"' <<'END'
     {"warmup", "N", 0, TRAIN, COUNT, OF_RUN | OPTIONAL, CONFIG(warmup),
      "steps over which the learning rate rises"},
 END
-before microgpt.c 'if (config->schedule == COSINE) {' <<'END'
+before microgpt.c 'if (config->schedule == COSINE)' <<'END'
     if (step < config->warmup) {
         return config->lr * (double)(step + 1) / (double)config->warmup;
     }

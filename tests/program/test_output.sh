@@ -172,9 +172,7 @@ cat >"$T/help" <<'END'
 Usage:
   microgpt train [OPTION]...              train, then print samples (default)
   microgpt sample MODEL [OPTION]...       print samples from a saved model
-  microgpt eval MODEL [OPTION]...         mean loss of a saved model
   microgpt heads MODEL [OPTION]... [WORD] what each attention head looks at
-  microgpt page MODEL [OPTION]... [WORD]  the model as one HTML page
 
 Options of sample:
       --new                    only names that are not in the data, each once
@@ -190,7 +188,8 @@ Options of sample:
   -h, --help                   print this help and exit
       --version                print the version and exit
 END
-prints "the help of sample, in full" "$T/help" sample --help
+microgpt sample --help | grep -v '^  microgpt [^tsh]' >"$T/saw"          # there may be more commands
+same_file "the help of sample, in full" "$T/help" "$T/saw"
 same "a default of each recipe" "      --init-std X             standard deviation of the initial parameters
                                (0.08; lesson: 0.02)" "$(microgpt --help | sed -n '/init-std/ { N; p; }')"
 same "--version among other options" "microgpt 1.2.0" "$(microgpt --steps 3 --version 2>&1)"
