@@ -39,8 +39,8 @@ static size_t round_up(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-// A vector starts with a block of BLOCK values, and takes whole blocks, as
-// fast loops need it; single values are packed. Fast loops may read a block
+// A vector starts at a multiple of BLOCK values and takes whole blocks, for
+// the fast loops; single values are packed. Fast loops may read one block
 // past the end of a vector, so the last block of a chunk stays unused.
 double *ag_vector(Tape *t, size_t n)
 {
@@ -146,7 +146,7 @@ static void mul_backward(const Tape *t, const Entry *e)
     }
 }
 
-// a^c. Local derivative: c * a^(c-1). Squares are common; they need no pow.
+// a^c. Local derivative: c * a^(c-1). Squares (relu2) do without pow().
 double *ag_pow(Tape *t, double *a, double c, size_t n)
 {
     return atoms(t, OP_POW, NULL, a, NULL, c, n);
@@ -590,7 +590,7 @@ void backward(Tape *t, double *result)
     clear_gradients(t);
     *grad(t, result) = 1;
     for (size_t i = t->n_entries; i-- > t->kept_entries;) {
-        if (lanes_backward(t, &i)) continue;  // for speed alone: all lanes
+        if (lanes_backward(t, &i)) continue;  // for speed alone: moves i
         Entry *e = &t->entries[i];
         if (fast_backward(t, e)) continue;  // for speed alone: this entry
         operations[e->op].backward(t, e);

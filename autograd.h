@@ -71,11 +71,11 @@ typedef struct {
 // The tape: the entries, and all values, in chunks. Both grow as needed.
 typedef struct {
     Entry *entries;                 // [n_entries] what was done, in order
-    size_t n_entries, max_entries;  // recorded; room
-    size_t n_computed;              // of those recorded
+    size_t n_entries, max_entries;  // how many; room for how many
+    size_t n_computed;              // the first so many have their values
     double *chunk;  // [2 * chunk_size] new values, then their gradients
     size_t n_values, chunk_size;  // values in it; values it has room for
-    double **chunks;              // [n_chunks] full, this one, spare
+    double **chunks;              // [n_chunks] full ones, chunk, spare ones
     size_t n_chunks, this_chunk;  // chunk is chunks[this_chunk]
     size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
     bool fused;                   // one entry per call, or (false) per atom
@@ -89,9 +89,9 @@ void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
 
-// Computes all gradients. Those of values made after the mark start at 0;
+// Walks back to the mark. Gradients of values made after it start at 0;
 // older values keep theirs, and this adds to them. An entry that does not
-// lead to the result adds 0 times its derivative: NaN if it is infinite.
+// lead to the result adds 0 times its derivative: NaN if that is infinite.
 void backward(Tape *t, double *result);
 
 // The gradient of a value, or of the first of several neighbors.
@@ -104,8 +104,8 @@ static inline double *grad(const Tape *t, double *x)
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
 
-// An operation returns new values; ag_sum() of one value may return that.
-// One that takes `out` writes there, into an ag_vector(), only once.
+// Operations return new values, but ag_sum() of one value may return it.
+// With `out`, the result goes there: into an ag_vector(), each value once.
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
@@ -159,8 +159,8 @@ extern const OpRules operations[N_OPS];
  * a lane. With -DAUTOGRAD_LANES, which make sets, lanes of a fused tape are
  * recorded first and computed later, side by side: entry 1 of every lane,
  * entry 2 of every lane, and so on. So entry 3 of a lane may use entries 1
- * and 2 of any lane, and what was made before the first lane, but nothing
- * made between two lanes. Values are ready after tape_compute(), which
+ * and 2 of any lane, every leaf, and results from before the first lane,
+ * but not from between lanes. Values are ready after tape_compute(), which
  * backward() calls. In every other build they are ready at once.
  */
 void tape_lane(Tape *t);       // starts the next lane

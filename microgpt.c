@@ -68,8 +68,8 @@ size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
  * Parameters: what the model knows; random numbers at first. Names and
  * order match Python's state_dict.
  */
-// Adds the next matrix. lay_out_parameters() runs twice: first without a
-// state_dict, to count, where this returns NULL; then to place them.
+// Adds the next matrix. Without a state_dict it only counts, and returns
+// NULL: the memory is taken once the size is known.
 static Matrix *add_matrix(Model *model, const char *prefix,
                           const char *name, size_t nout, size_t nin)
 {
@@ -286,9 +286,9 @@ double *document_loss(Model *model, size_t n)
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The sum of the losses of n training documents, from number `first` on, on
-// the tape of `model`: run->model, or a copy. After the last document, the
-// first comes again.
+// The summed loss of n training documents, starting at number `first` and
+// wrapping around at the end. It is recorded on the tape of `model`, which
+// is run->model or a copy.
 double *sum_of_losses(const Run *run, Model *model, uint64_t first,
                       uint64_t n)
 {
@@ -297,8 +297,8 @@ double *sum_of_losses(const Run *run, Model *model, uint64_t first,
     double *sum = ag_scalar(tape, 0);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t id = (first + i) % n_train;
-        size_t length = take_document(model, &run->docs.list[id]);
-        sum = ag_add(tape, sum, document_loss(model, length), 1);
+        size_t n_predicted = take_document(model, &run->docs.list[id]);
+        sum = ag_add(tape, sum, document_loss(model, n_predicted), 1);
     }
     return sum;
 }
@@ -309,8 +309,9 @@ static double *step_loss(Run *run, uint64_t step)
     Tape *tape = &run->model.tape;
     uint64_t batch = run->config->batch, first = step * batch;
     tape_drop(tape);  // forget the previous step
-    // For speed alone: small models run a batch in parts, which leave their
-    // gradients complete; backward() then adds nothing. NULL: not so.
+    // For speed alone: small models run the batch in parts on other tapes
+    // and collect the gradients here; backward() then adds nothing. NULL:
+    // this batch is not run in parts.
     double *sum = fast_batch(run, first);
     if (!sum) sum = sum_of_losses(run, &run->model, first, batch);
     double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
@@ -437,6 +438,7 @@ bool microgpt(Run *run)
     return end_training(run, trained) && infer(run);
 }
 
+// run_command() calls microgpt() to train; other commands are in support/.
 int main(int argc, char **argv)
 {
     bool ok = read_command_line(argc, argv) && run_command();

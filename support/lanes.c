@@ -122,6 +122,7 @@ static size_t work_of(const Entry *e)
 }
 
 // The second operand of each operation: none, as many values as the first has, one value, or rows.
+// Without a row here, lanes of a new operation are not cut apart.
 typedef enum { UNKNOWN, NOTHING, AS_MANY, ONE, IN_ROWS } Second;
 static const Second second[N_OPS] = {
     [OP_ADD] = AS_MANY,       [OP_MUL] = AS_MANY,          [OP_POW] = NOTHING,
