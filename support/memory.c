@@ -73,7 +73,8 @@ static bool model_fits(const Model *model, double batch, double positions)
         "the block: --block-size",
         "the documents of a step: --batch, --block-size",
     };
-    Model less[] = {*model, *model, *model};
+    Model less[3];
+    for (size_t i = 0; i < 3; i++) less[i] = *model;
     less[0].n_layer = less[1].vocab_size = less[2].block_size = 0;
     double parts[] = {
         all - bytes_needed(less[0], batch, positions),
