@@ -17,7 +17,7 @@ enum { FOURS = 4 * VEC };
 
 typedef struct {
     double *p, *g, *m, *v;
-    size_t n, n_parts;
+    size_t n;
     double rate, eps, weight1, weight2;
 } Step;
 
@@ -29,13 +29,13 @@ static ALWAYS_INLINE Vec without_traces(Vec x)
     return (Vec)((Bits)x & ~((Bits)(x <= trace) & (Bits)(x >= -trace)));
 }
 
-static void move_parameters(void *context, size_t part, double *unused)
+static void move_parameters(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Step *step = context;
     double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
     double rate = step->rate, eps = step->eps, weight1 = step->weight1, weight2 = step->weight2;
-    size_t i = cut(step->n / FOURS, step->n_parts, part) * FOURS;
-    size_t end = cut(step->n / FOURS, step->n_parts, part + 1) * FOURS;
+    size_t i = cut(step->n / FOURS, n_parts, part) * FOURS;
+    size_t end = cut(step->n / FOURS, n_parts, part + 1) * FOURS;
     (void)unused;
     for (; i < end; i += FOURS) {
         Vec mean[4], denom[4];
@@ -70,8 +70,8 @@ bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamR
     if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
         return false;
     }
-    Step step = {p, g, m, v, n, parts_of(4 * n), rate, eps, 1 - beta1, 1 - beta2};
-    share(move_parameters, &step, step.n_parts, NULL);
+    Step step = {p, g, m, v, n, rate, eps, 1 - beta1, 1 - beta2};
+    share(move_parameters, &step, parts_of(4 * n), NULL);
     for (size_t i = n / FOURS * FOURS; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];

@@ -52,7 +52,7 @@ typedef struct {
 // Part i of n of a batch begins with this document.
 static uint64_t part_begin(uint64_t batch, size_t n, size_t i) { return batch * i / n; }
 
-static void run_part(void *context, size_t i, double *unused)
+static void run_part(void *context, size_t i, size_t n_parts, double *unused)
 {
     const BatchStep *step = context;
     Run *run = step->run;
@@ -60,7 +60,7 @@ static void run_part(void *context, size_t i, double *unused)
     Model *part = &batch->parts[i];
     Tape *tape = &part->tape;
     uint64_t size = run->config->batch;
-    uint64_t begin = part_begin(size, batch->n, i), end = part_begin(size, batch->n, i + 1);
+    uint64_t begin = part_begin(size, n_parts, i), end = part_begin(size, n_parts, i + 1);
     (void)unused;
     memcpy(part->params, run->model.params, (size_t)part->num_params * sizeof *part->params);
     tape_drop(tape);

@@ -85,19 +85,15 @@ void tape_free(Tape *t)
 // Threads share the zeros.
 typedef struct {
     double *values;
-    size_t n, n_parts;
+    size_t n;
 } Values;
 
-static void clear_part(void *context, size_t part, double *unused)
+static void clear_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Values *all = context;
-    size_t begin = cut(all->n, all->n_parts, part), end = cut(all->n, all->n_parts, part + 1);
+    size_t begin = cut(all->n, n_parts, part), end = cut(all->n, n_parts, part + 1);
     (void)unused;
     memset(all->values + begin, 0, (end - begin) * sizeof *all->values);
 }
 
-void clear(double *values, size_t n)
-{
-    Values all = {values, n, parts_of(n)};
-    share(clear_part, &all, all.n_parts, NULL);
-}
+void clear(double *values, size_t n) { share(clear_part, &(Values){values, n}, parts_of(n), NULL); }

@@ -40,10 +40,10 @@ typedef struct {
     double loss;
 } Evaluation;
 
-static void run_document(void *context, size_t i, double *unused)
+static void run_document(void *context, size_t i, size_t n_parts, double *unused)
 {
     Evaluation *evaluation = (Evaluation *)context + i;
-    (void)unused;
+    (void)n_parts, (void)unused;
     tape_drop(&evaluation->model->tape);
     evaluation->n_tokens = take_document(evaluation->model, evaluation->doc);
     double *loss = document_loss(evaluation->model, evaluation->n_tokens);

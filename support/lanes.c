@@ -12,6 +12,7 @@
  */
 #include "fast.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct Lanes *new_lanes(void)
@@ -102,14 +103,15 @@ enum { MAX_PARTS = 64 };
 typedef struct {
     const Tape *t;
     Entry *const *lanes;
-    size_t k, cuts[MAX_PARTS + 1];
+    size_t k, n, cuts[MAX_PARTS + 1];
     LanesPart *part;
 } SharedLanes;
 
-static void do_lanes(void *context, size_t part, double *scratch)
+static void do_lanes(void *context, size_t part, size_t n_parts, double *scratch)
 {
     const SharedLanes *shared = context;
     size_t first = shared->cuts[part], n = shared->cuts[part + 1] - first;
+    assert(n > 0 && shared->cuts[0] == 0 && shared->cuts[n_parts] == shared->n);
     shared->part(shared->t, shared->lanes + first, n, shared->k, scratch);
 }
 
@@ -175,7 +177,7 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool ap
     if (n_threads < 2 || n < 2) return false;
     size_t max = parts_of(n * work_of(&lanes[n / 2][k]));
     if (max < 2) return false;
-    SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .part = part};
+    SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .n = n, .part = part};
     max = max < MAX_PARTS ? max : MAX_PARTS;
     size_t n_parts = cut_lanes(lanes, n, k, apart, shared.cuts, max < n ? max : n);
     if (n_parts < 2) return false;

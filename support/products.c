@@ -7,6 +7,8 @@
  */
 #include "tiles.h"
 
+#include <assert.h>
+
 #ifdef VECTORS
 
 /* ------------------------------------------------------------------------------------------------
@@ -85,17 +87,20 @@ static void do_task(const Shared *shared, size_t part, double *scratch)
     }
 }
 
-static void do_part(void *context, size_t part, double *scratch)
+static void do_part(void *context, size_t part, size_t n_parts, double *scratch)
 {
-    do_task(context, part, scratch);
+    const Shared *shared = context;
+    assert(shared->across * shared->down == n_parts);
+    do_task(shared, part, scratch);
 }
 
 // The parts of two tasks alternate, so that each thread gets some of both; the longer goes on.
-static void do_part_of_two(void *context, size_t part, double *scratch)
+static void do_part_of_two(void *context, size_t part, size_t n_parts, double *scratch)
 {
     const Shared *shared = context;
     size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
     size_t both = 2 * smaller(n[0], n[1]), more = n[0] > n[1] ? 0 : 1;
+    assert(n[0] + n[1] == n_parts);
     size_t which = part < both ? part % 2 : more;
     do_task(&shared[which], part < both ? part / 2 : part - both / 2, scratch);
 }
@@ -186,13 +191,14 @@ static void multiply_product(const Product *p, bool to_y)
 }
 
 // Rows of w, for few lanes: four at a time.
-static void few_lanes_forward_part(void *context, size_t part, double *unused)
+static void few_lanes_forward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
     double *y[FEW_LANES];
-    size_t fours = (p->rows[0] + 3) / 4, n_parts = smaller(fours, parts_of(product_work(p)));
+    size_t fours = (p->rows[0] + 3) / 4;
     size_t first = 4 * cut(fours, n_parts, part), end = 4 * cut(fours, n_parts, part + 1);
     (void)unused;
+    assert(first < end && first < p->rows[0] && end < p->rows[0] + 4);
     for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
     multiply_few_lanes(y, p->w + first * p->stride, p->stride, p->x, p->n,
                        smaller(end, p->rows[0]) - first, p->cols);
@@ -204,10 +210,10 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, t, lanes, n, k, false);
+        size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(product_work(&p)));
         if (p.n >= FEW_LANES || p.cols % VEC) {
             multiply_product(&p, true);
-        } else if (parts_of(product_work(&p)) > 1) {
-            size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(product_work(&p)));
+        } else if (n_parts > 1) {
             share(few_lanes_forward_part, &p, n_parts, NULL);
         } else {
             multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
@@ -221,12 +227,13 @@ bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0)
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
-static void few_lanes_backward_part(void *context, size_t part, double *unused)
+static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
-    size_t panels = p->cols / WIDTH, n_parts = smaller(panels, parts_of(2 * product_work(p)));
+    size_t panels = p->cols / WIDTH;
     size_t left = cut(panels, n_parts, part), right = cut(panels, n_parts, part + 1);
     (void)unused;
+    assert(left < right && right * WIDTH <= p->cols);
     few_lanes_backward(p, left * WIDTH, right * WIDTH);
 }
 
@@ -266,10 +273,10 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
     bool linear = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, t, lanes, n, k, true);
+        size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * product_work(&p)));
         if (!linear || p.n >= FEW_LANES || p.cols % WIDTH) {
             product_backward(&p, weighted, scratch);
-        } else if (parts_of(2 * product_work(&p)) > 1) {
-            size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * product_work(&p)));
+        } else if (n_parts > 1) {
             share(few_lanes_backward_part, &p, n_parts, NULL);
         } else {
             few_lanes_backward(&p, 0, p.cols);

@@ -27,6 +27,8 @@
 
 #include "fast.h"
 
+#include <assert.h>
+
 size_t n_threads = 1, missing_threads;
 
 #ifdef THREADS
@@ -96,7 +98,9 @@ static bool do_parts(bool from_front, double *scratch)
         uint_fast64_t next = from_front ? ticket + FRONT : ticket - 1;
         if (!atomic_compare_exchange_weak(&pool.ticket, &ticket, next)) continue;
         ANNOTATE_HAPPENS_AFTER(&pool.ticket);
-        pool.part(pool.context, from_front ? front_of(ticket) : back_of(next), scratch);
+        size_t part = from_front ? front_of(ticket) : back_of(next);
+        assert(part < pool.n_parts);
+        pool.part(pool.context, part, pool.n_parts, scratch);
         ANNOTATE_HAPPENS_BEFORE(&pool.done);
         atomic_fetch_add(&pool.done, 1);
         any = true;
@@ -207,7 +211,7 @@ static bool alone(size_t n_parts)
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
     if (alone(n_parts) || atomic_exchange(&pool.busy, true)) {
-        for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
+        for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts, scratch);
         return;
     }
     pool.part = part;
@@ -258,7 +262,7 @@ void set_threads(size_t n, size_t n_processors)
 #else
 void share(Part *part, void *context, size_t n_parts, double *scratch)
 {
-    for (size_t i = 0; i < n_parts; i++) part(context, i, scratch);
+    for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts, scratch);
 }
 
 void end_alone(void) {}

@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Does one part, from 0 on. scratch: room for SHARED_SCRATCH numbers, which no other thread uses.
-typedef void Part(void *context, size_t part, double *scratch);
+// Does part number `part` of n_parts. It asks nobody else how many parts there are: n_threads may
+// become smaller when threads start. scratch: room for SHARED_SCRATCH numbers, which no other
+// thread uses.
+typedef void Part(void *context, size_t part, size_t n_parts, double *scratch);
 enum { SHARED_SCRATCH = 128 * (136 + 72) };
 
 extern const bool have_threads;  // does this build have any?

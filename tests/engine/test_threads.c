@@ -39,21 +39,23 @@ enum { MOST_PARTS = 200 };
 
 typedef struct {
     unsigned char done[MOST_PARTS];
-    bool no_scratch, nested;
+    bool nested;
+    size_t n_parts;
     double sum[MOST_PARTS];
 } Work;
 
 static double own_scratch[SHARED_SCRATCH];
 
 // Some arithmetic in the scratch memory: no other thread may use the same.
-static void one_part(void *context, size_t part, double *scratch)
+static void one_part(void *context, size_t part, size_t n_parts, double *scratch)
 {
     Work *work = context;
     work->done[part]++;
+    if (work->n_parts != n_parts) work->done[part] = 100;
     for (size_t i = 0; i < 100; i++) scratch[SHARED_SCRATCH - 1 - i] = (double)(part + i);
     for (size_t i = 0; i < 100; i++) work->sum[part] += scratch[SHARED_SCRATCH - 1 - i];
     if (work->nested) {
-        Work inner = {.nested = false};
+        Work inner = {.n_parts = 7};
         share(one_part, &inner, 7, scratch);
         for (size_t i = 0; i < 7; i++)
             if (inner.done[i] != 1) work->done[part] = 2;
@@ -66,7 +68,7 @@ static size_t wrong_parts(size_t rounds, bool nested)
     size_t wrong = 0;
     for (size_t round = 0; round < rounds; round++) {
         size_t n = round * 37 % MOST_PARTS + 1;
-        Work work = {.nested = nested};
+        Work work = {.nested = nested, .n_parts = n};
         share(one_part, &work, n, own_scratch);
         for (size_t i = 0; i < MOST_PARTS; i++) {
             double sum = i < n ? 100 * (double)i + 4950 : 0;

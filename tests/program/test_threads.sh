@@ -94,7 +94,7 @@ cat >"$T/few.c" <<'END'
 #include <pthread.h>
 static int few(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *x)
 {
-    static int left = 2;
+    static int left = FEW;
     return left-- > 0 ? pthread_create(t, a, f, x) : 11;
 }
 #define pthread_create few
@@ -103,12 +103,40 @@ END
 others=$(for part in microgpt.c autograd.c support/*.c; do [ $part = support/threads.c ] || echo $part; done)
 if case $CFLAGS in *-DAUTOGRAD_LANES*) : ;; *) false ;; esac; then
     ln -s "$ROOT/data" "$T/data"
-    check "a program with few threads" $CC $CFLAGS $LDFLAGS -O1 -pthread -D_XOPEN_SOURCE=700 -I. -o "$T/few" "$T/few.c" $others -lm
-    "$T/few" --samples 0 --threads 8 --steps 2 --n-embd 128 --batch 16 --save "$T/few.model" >"$T/out" 2>"$T/errors"
+    objects=
+    for part in $others; do
+        $CC $CFLAGS -O1 -pthread -c -o "$T/$(basename $part .c).o" $part || break
+        objects="$objects $T/$(basename $part .c).o"
+    done
+    for few in 0 1 2 7; do
+        check "a program in which $few threads start" $CC $CFLAGS $LDFLAGS -O1 -pthread -D_XOPEN_SOURCE=700 -DFEW=$few -I. \
+            -o "$T/few.$few" "$T/few.c" $objects -lm
+    done
+    "$T/few.2" --samples 0 --threads 8 --steps 2 --n-embd 128 --batch 16 --save "$T/few.model" >"$T/out" 2>"$T/errors"
     same "its status and note" "0 microgpt: note: 5 of 8 threads could not be started; the result is the same" \
         "$? $(cat "$T/errors")"
-    "$T/few" --quiet --samples 0 --threads 2 --steps 2 --n-embd 128 --batch 16 --save "$T/two.model" >"$T/out"
-    same_file "the same model" "$T/two.model" "$T/few.model"
+    # Every way of sharing: few lanes and many, products by columns and by rows, documents and parts of a batch, Adam. Which
+    # of 8 threads is the first that fails decides into how many parts the first work is cut, and who does them.
+    tr '\n' ' ' <data/names.txt | fold -w 200 | head -n 16 >"$T/long"
+    for n_embd in 16 64 256; do
+        for batch in 1 8 16; do
+            for data in data/names.txt "$T/long"; do
+                block=16
+                [ "$data" = data/names.txt ] || block=201
+                [ "$n_embd-$batch-$block" != 256-16-201 ] || [ -n "$ALL" ] || continue
+                set -- --quiet --samples 0 --threads 8 --steps 1 --n-embd $n_embd --batch $batch --block-size $block --data "$data"
+                rm -f "$T/all.model"
+                "$T/few.7" "$@" --save "$T/all.model" >"$T/out"
+                differ=
+                for few in 0 1 2; do
+                    rm -f "$T/few.model"
+                    "$T/few.$few" "$@" --save "$T/few.model" >"$T/out" 2>"$T/errors" && cmp -s "$T/all.model" "$T/few.model" ||
+                        differ="$differ $few"
+                done
+                same "--n-embd $n_embd --batch $batch --block-size $block: threads that start and change a byte" "" "$differ"
+            done
+        done
+    done
 else
     skip "threads that cannot be started" "this build has none"
 fi
