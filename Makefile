@@ -12,7 +12,7 @@ DESTDIR ?=
 # Tuned for this machine (MARCH= builds a program that also runs on others), with fused multiply-adds; without errno
 # from sqrt, so that its loops can use vectors; and with lanes, which compute the positions of a document side by side.
 MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
-CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES
+CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES -DNDEBUG
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 COMPILE  = $(CC) $(WARN) $(CFLAGS) -pthread
 SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)

@@ -1,25 +1,102 @@
 /* autograd.c: the operations of autograd.h, value beside derivative.
  *
- * The tape; recording; the atoms; what is made of atoms; the table of
- * operations; the two walks over the tape. support/ has faster versions of
- * some of this; what they compute is defined here.
+ * The tape and its memory; recording; the atoms; what is made of atoms; the
+ * table of operations; the walk back. A value is computed when its entry is
+ * recorded. A program may have installed faster functions on the tape (see
+ * the end of autograd.h); what they compute is defined here.
  */
 #include "autograd.h"
-// defines: BLOCK, vector_in_next_chunk(), more_entries(), clear(); for
-// speed alone: forget_lanes(), waiting(), lanes_...(), fast_...()
-#include "support/fast.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#if defined __GNUC__ && defined __OPTIMIZE__
+#define INLINE inline __attribute__((always_inline))
+#else
+#define INLINE inline
+#endif
 
 /* ------------------------------------------------------------------------
  * The tape. A chunk of its memory holds values, then their gradients. No
- * vector spans two chunks. support/chunks.c starts, grows and frees it all.
+ * vector spans two chunks. Nothing is given back before tape_free(). If
+ * memory runs out in the middle, t->out_of_memory() must not return; the
+ * tape can still be dropped and used again.
  */
+enum {
+    BLOCK = 4,  // vectors start at, and take, a multiple of this
+    LINE = 64   // bytes in a cache line
+};
+
+static size_t round_up(size_t n)
+{
+    return (n + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+// Adds a chunk. It starts at a cache line; the pointer that calloc()
+// returned is stored in front of it.
+static bool new_chunk(Tape *t)
+{
+    size_t n = t->n_chunks + 1, bytes = 2 * t->chunk_size * sizeof(double);
+    double **chunks = realloc(t->chunks, n * sizeof *chunks);
+    if (!chunks) return false;
+    t->chunks = chunks;
+    char *memory = calloc(1, bytes + 2 * LINE);
+    if (!memory) return false;
+    void *start = memory + 2 * LINE - (uintptr_t)memory % LINE;
+    ((void **)start)[-1] = memory;
+    t->chunks[t->n_chunks++] = start;
+    return true;
+}
+
+static bool more_entries(Tape *t)
+{
+    size_t max = t->max_entries ? 2 * t->max_entries : 1024;
+    if (max > SIZE_MAX / sizeof(Entry)) return false;
+    Entry *entries = realloc(t->entries, max * sizeof *entries);
+    if (!entries) return false;
+    t->entries = entries;
+    t->max_entries = max;
+    return true;
+}
+
+static void out_of_memory(const Tape *t)
+{
+    if (t->out_of_memory) t->out_of_memory();
+    abort();
+}
+
+// A value and its gradient are an odd number of cache lines apart, so that
+// they do not compete for one place in the cache.
+bool tape_init(Tape *t, size_t max_vector)
+{
+    *t = (Tape){.fused = FUSED};
+    if (max_vector > SIZE_MAX / 64) return false;
+    size_t lines = (max_vector + 2 * BLOCK) * sizeof(double) / LINE + 1;
+    t->chunk_size = (lines | 1) * LINE / sizeof(double);
+    if (!new_chunk(t) || !more_entries(t)) {
+        tape_free(t);
+        return false;
+    }
+    t->chunk = t->chunks[0];
+    return true;
+}
+
+void tape_free(Tape *t)
+{
+    if (t->faster) t->faster->free(t);
+    for (size_t i = 0; i < t->n_chunks; i++)
+        free(((void **)(void *)t->chunks[i])[-1]);
+    free(t->chunks);
+    free(t->entries);
+    *t = (Tape){0};
+}
+
 void tape_mark(Tape *t)
 {
     tape_compute(t);
-    forget_lanes(t);
+    if (t->faster) t->faster->forget(t);
     t->kept_entries = t->n_entries;
     t->kept_values = t->n_values;
     t->kept_chunk = t->this_chunk;
@@ -27,35 +104,70 @@ void tape_mark(Tape *t)
 
 void tape_drop(Tape *t)
 {
-    forget_lanes(t);
-    t->n_entries = t->n_computed = t->kept_entries;
+    if (t->faster) t->faster->forget(t);
+    t->n_entries = t->kept_entries;
     t->n_values = t->kept_values;
     t->this_chunk = t->kept_chunk;
     t->chunk = t->chunks[t->this_chunk];
 }
 
-static size_t round_up(size_t n)
+// Is x a value of this tape?
+static bool on_tape(const Tape *t, const double *x)
 {
-    return (n + BLOCK - 1) / BLOCK * BLOCK;
+    for (size_t k = 0; k <= t->this_chunk; k++) {
+        uintptr_t at = (uintptr_t)x - (uintptr_t)t->chunks[k];
+        if (at < t->chunk_size * sizeof *x) return true;
+    }
+    return false;
+}
+
+static void next_chunk(Tape *t, size_t n)
+{
+    assert(n <= t->chunk_size - BLOCK && "at most max_vector values");
+    if (n > t->chunk_size - BLOCK) abort();
+    if (t->this_chunk + 1 == t->n_chunks && !new_chunk(t)) out_of_memory(t);
+    t->chunk = t->chunks[++t->this_chunk];
 }
 
 // A vector starts at a multiple of BLOCK values and takes whole blocks, for
-// the fast loops; single values are packed. Fast loops may read one block
-// past the end of a vector, so the last block of a chunk stays unused.
-double *ag_vector(Tape *t, size_t n)
+// fast loops; single values are packed. Fast loops may read one block past
+// the end of a vector, so the last block of a chunk stays unused.
+static INLINE double *vector(Tape *t, size_t n)
 {
     size_t end = t->chunk_size - BLOCK, room = n > 1 ? round_up(n) : n;
     size_t at = n > 1 ? round_up(t->n_values) : t->n_values;
-    if (at + room > end) return vector_in_next_chunk(t, n);
+    if (at + room > end) {
+        next_chunk(t, n);
+        at = 0;
+    }
     t->n_values = at + room;
     return t->chunk + at;
 }
 
+double *ag_vector(Tape *t, size_t n)
+{
+    return vector(t, n);
+}
+
 double *ag_scalar(Tape *t, double data)
 {
-    double *value = ag_vector(t, 1);
-    *value = data;
-    return value;
+    return ag_input(t, &data, 1);
+}
+
+double *ag_input(Tape *t, const double *data, size_t n)
+{
+    return memcpy(ag_vector(t, n), data, n * sizeof *data);
+}
+
+void ag_fill(double *x, size_t n, double (*draw)(void *), void *context)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = draw(context);
+}
+
+void ag_clear_grad(Tape *t, double *x, size_t n)
+{
+    memset(grad(t, x), 0, n * sizeof *x);
 }
 
 /* ------------------------------------------------------------------------
@@ -65,7 +177,8 @@ double *ag_scalar(Tape *t, double data)
 static inline Entry *record(Tape *t, Op op, double *out, double *a,
                             double *b, double c, size_t n)
 {
-    if (t->n_entries == t->max_entries) more_entries(t);
+    if (t->n_entries == t->max_entries && !more_entries(t))
+        out_of_memory(t);
     Entry *e = &t->entries[t->n_entries++];
     e->op = op;
     e->n = (uint32_t)n;
@@ -78,28 +191,43 @@ static inline Entry *record(Tape *t, Op op, double *out, double *a,
     return e;
 }
 
-// Computes e, unless lanes put that off.
-static double *finish(Tape *t, const Entry *e)
+// Computes e.
+static inline double *finish(const Tape *t, Entry *e)
 {
-    if (!waiting(t)) tape_compute(t);
+    if (t->waiting) return e->out;                          // for speed:
+    if (t->faster && t->faster->forward(e)) return e->out;  // skip both
+    operations[e->op].forward(e);
     return e->out;
 }
 
-// One entry per atom.
-static double *each_atom(Tape *t, Op op, double *out, double *a, double *b,
-                         double c, size_t n)
+static INLINE void do_atom(const Tape *t, Entry *e, bool forward);
+
+// The same, where b is rows.
+static inline double *finish_rows(const Tape *t, Entry *e, size_t stride,
+                                  size_t length)
 {
-    for (size_t i = 0; i < n; i++)
-        finish(t, record(t, op, out + i, a + i, b ? b + i : NULL, c, 1));
+    e->stride = (uint32_t)stride;
+    e->length = (uint32_t)length;
+    return finish(t, e);
+}
+
+// One entry per atom.
+static INLINE double *each_atom(Tape *t, Op op, double *out, double *a,
+                                double *b, double c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *bi = b ? b + i : NULL;
+        do_atom(t, record(t, op, out + i, a + i, bi, c, 1), true);
+    }
     return out;
 }
 
-// An atom on n neighbors: one entry, or n if the tape is not fused. Writes
+// An atom on n neighbors: one entry, or n if the tape is scalar. Writes
 // to out, or to new values if out is NULL.
-static inline double *atoms(Tape *t, Op op, double *out, double *a,
+static INLINE double *atoms(Tape *t, Op op, double *out, double *a,
                             double *b, double c, size_t n)
 {
-    if (!out) out = ag_vector(t, n);
+    if (!out) out = vector(t, n);
     if (!t->fused) return each_atom(t, op, out, a, b, c, n);
     return finish(t, record(t, op, out, a, b, c, n));
 }
@@ -113,12 +241,12 @@ double *ag_add(Tape *t, double *a, double *b, size_t n)
 {
     return atoms(t, OP_ADD, NULL, a, b, 0, n);
 }
-static void add_forward(Entry *e)
+static inline void add_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] + e->b[i];
 }
-static void add_backward(const Tape *t, const Entry *e)
+static inline void add_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a), *gb = grad(t, e->b);
     for (size_t i = 0; i < e->n; i++) {
@@ -132,12 +260,12 @@ double *ag_mul(Tape *t, double *a, double *b, size_t n)
 {
     return atoms(t, OP_MUL, NULL, a, b, 0, n);
 }
-static void mul_forward(Entry *e)
+static inline void mul_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] * e->b[i];
 }
-static void mul_backward(const Tape *t, const Entry *e)
+static inline void mul_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a), *gb = grad(t, e->b);
     for (size_t i = 0; i < e->n; i++) {
@@ -151,13 +279,13 @@ double *ag_pow(Tape *t, double *a, double c, size_t n)
 {
     return atoms(t, OP_POW, NULL, a, NULL, c, n);
 }
-static void pow_forward(Entry *e)
+static inline void pow_forward(Entry *e)
 {
     double *a = e->a, c = e->c;
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = c == 2 ? a[i] * a[i] : pow(a[i], c);
 }
-static void pow_backward(const Tape *t, const Entry *e)
+static inline void pow_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a), *a = e->a, c = e->c;
     for (size_t i = 0; i < e->n; i++)
@@ -169,12 +297,12 @@ double *ag_log(Tape *t, double *a, size_t n)
 {
     return atoms(t, OP_LOG, NULL, a, NULL, 0, n);
 }
-static void log_forward(Entry *e)
+static inline void log_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = log(e->a[i]);
 }
-static void log_backward(const Tape *t, const Entry *e)
+static inline void log_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
     for (size_t i = 0; i < e->n; i++)
@@ -186,12 +314,12 @@ double *ag_exp(Tape *t, double *a, size_t n)
 {
     return atoms(t, OP_EXP, NULL, a, NULL, 0, n);
 }
-static void exp_forward(Entry *e)
+static inline void exp_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = exp(e->a[i]);
 }
-static void exp_backward(const Tape *t, const Entry *e)
+static inline void exp_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
     for (size_t i = 0; i < e->n; i++)
@@ -203,12 +331,12 @@ double *ag_relu(Tape *t, double *a, size_t n)
 {
     return atoms(t, OP_RELU, NULL, a, NULL, 0, n);
 }
-static void relu_forward(Entry *e)
+static inline void relu_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] > 0 ? e->a[i] : 0;
 }
-static void relu_backward(const Tape *t, const Entry *e)
+static inline void relu_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
     for (size_t i = 0; i < e->n; i++)
@@ -220,12 +348,12 @@ double *ag_add_const(Tape *t, double *a, double c, size_t n)
 {
     return atoms(t, OP_ADD_CONST, NULL, a, NULL, c, n);
 }
-static void add_const_forward(Entry *e)
+static inline void add_const_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] + e->c;
 }
-static void add_const_backward(const Tape *t, const Entry *e)
+static inline void add_const_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
     for (size_t i = 0; i < e->n; i++)
@@ -237,12 +365,12 @@ double *ag_mul_const(Tape *t, double *a, double c, size_t n)
 {
     return atoms(t, OP_MUL_CONST, NULL, a, NULL, c, n);
 }
-static void mul_const_forward(Entry *e)
+static inline void mul_const_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i] * e->c;
 }
-static void mul_const_backward(const Tape *t, const Entry *e)
+static inline void mul_const_backward(const Tape *t, const Entry *e)
 {
     double *g = grad(t, e->out), *ga = grad(t, e->a);
     for (size_t i = 0; i < e->n; i++)
@@ -254,17 +382,17 @@ double *ag_copy(Tape *t, double *out, double *a, size_t n)
 {
     return atoms(t, OP_COPY, out, a, NULL, 0, n);
 }
-static void copy_forward(Entry *e)
+static inline void copy_forward(Entry *e)
 {
     for (size_t i = 0; i < e->n; i++)
         e->out[i] = e->a[i];
 }
 
 /* ------------------------------------------------------------------------
- * Made of atoms. A tape that is not fused records the atoms; they are the
- * definition. A fused tape records one entry, whose forward and backward
- * compute what the atoms would, up to rounding. linear, softmax and rmsnorm
- * are here as entries only: microgpt.c has their definitions.
+ * Made of atoms. A scalar tape records the atoms; they are the definition.
+ * A fused tape records one entry, whose forward and backward compute what
+ * the atoms would, up to rounding. linear, softmax and rmsnorm are here as
+ * entries only: microgpt.c has their definitions.
  */
 double *ag_neg(Tape *t, double *a, size_t n)
 {
@@ -287,8 +415,8 @@ static double *sum_of_products(Tape *t, double *out, double *a, double *b,
 {
     double *sum = atoms(t, OP_MUL, n == 1 ? out : NULL, a, b, 0, 1);
     for (size_t i = 1; i < n; i++) {
-        double *product = ag_mul(t, a + i, b + i * stride, 1);
-        double *place = i == n - 1 ? out : NULL;
+        double *bi = b + i * stride, *place = i == n - 1 ? out : NULL;
+        double *product = atoms(t, OP_MUL, NULL, a + i, bi, 0, 1);
         sum = atoms(t, OP_ADD, place, sum, product, 0, 1);
     }
     return out;
@@ -317,32 +445,19 @@ static inline double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-// a[i] * s. Local derivatives: s for a[i], and a[i] for s.
+// a[i] * s, by atoms on every tape.
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 {
     double *out = ag_vector(t, n);
-    if (t->fused)
-        return finish(t, record(t, OP_MUL_SCALAR, out, a, s, 0, n));
     for (size_t i = 0; i < n; i++)
         atoms(t, OP_MUL, out + i, a + i, s, 0, 1);
     return out;
-}
-static void mul_scalar_forward(Entry *e)
-{
-    double s = *e->b;
-    for (size_t i = 0; i < e->n; i++)
-        e->out[i] = e->a[i] * s;
-}
-static void mul_scalar_backward(const Tape *t, const Entry *e)
-{
-    add_scaled(grad(t, e->a), *e->b, grad(t, e->out), e->n);
-    *grad(t, e->b) += dot(e->a, grad(t, e->out), e->n);
 }
 
 // a[0] + a[1] + ... Local derivatives: 1.
 double *ag_sum(Tape *t, double *a, size_t n)
 {
-    if (t->fused) {
+    if (one_entry(t, OP_SUM)) {
         double *out = ag_vector(t, 1);
         return finish(t, record(t, OP_SUM, out, a, NULL, 0, n));
     }
@@ -365,21 +480,22 @@ static void sum_backward(const Tape *t, const Entry *e)
         ga[i] += *g;
 }
 
-// a[0] * b[0] + a[1] * b[1] + ... Local derivatives: b[i] and a[i].
+// a[0] * b[0] + a[1] * b[1] + ..., as an entry: row dots of one row.
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
-    if (t->fused) return finish(t, record(t, OP_DOT, out, a, b, 0, n));
-    return sum_of_products(t, out, a, b, 1, n);
+    if (!one_entry(t, OP_ROW_DOTS))
+        return sum_of_products(t, out, a, b, 1, n);
+    return finish_rows(t, record(t, OP_ROW_DOTS, out, a, b, 1, 1), n, n);
 }
-static void dot_forward(Entry *e)
+
+// Bias: b is added to each row.
+double *ag_add_to_rows(Tape *t, double *rows, double *b, size_t n_rows,
+                       size_t n)
 {
-    *e->out = dot(e->a, e->b, e->n);
-}
-static void dot_backward(const Tape *t, const Entry *e)
-{
-    double g = *grad(t, e->out);
-    add_scaled(grad(t, e->a), g, e->b, e->n);
-    add_scaled(grad(t, e->b), g, e->a, e->n);
+    double *out = ag_vector(t, n_rows * n);
+    for (size_t i = 0; i < n_rows; i++)
+        atoms(t, OP_ADD, out + i * n, rows + i * n, b, 0, n);
+    return out;
 }
 
 // (query dot key i) * scale. Local derivatives: key i * scale, and
@@ -387,12 +503,10 @@ static void dot_backward(const Tape *t, const Entry *e)
 double *ag_row_dots(Tape *t, double *query, double *keys, size_t n_keys,
                     size_t stride, size_t length, double scale)
 {
-    double *out = ag_vector(t, n_keys);
-    if (t->fused) {
+    double *out = vector(t, n_keys);
+    if (one_entry(t, OP_ROW_DOTS)) {
         Entry *e = record(t, OP_ROW_DOTS, out, query, keys, scale, n_keys);
-        e->length = (uint32_t)length;
-        e->stride = (uint32_t)stride;
-        return finish(t, e);
+        return finish_rows(t, e, stride, length);
     }
     for (size_t i = 0; i < n_keys; i++)
         sum_of_products(t, out + i, query, keys + i * stride, 1, length);
@@ -418,13 +532,11 @@ static void row_dots_backward(const Tape *t, const Entry *e)
 double *ag_weighted_sum(Tape *t, double *weights, double *rows,
                         size_t n_rows, size_t stride, size_t length)
 {
-    double *out = ag_vector(t, length);
-    if (t->fused) {
+    double *out = vector(t, length);
+    if (one_entry(t, OP_WEIGHTED_SUM)) {
         Entry *e =
             record(t, OP_WEIGHTED_SUM, out, weights, rows, 0, n_rows);
-        e->length = (uint32_t)length;
-        e->stride = (uint32_t)stride;
-        return finish(t, e);
+        return finish_rows(t, e, stride, length);
     }
     for (size_t j = 0; j < length; j++)
         sum_of_products(t, out + j, weights, rows + j, stride, n_rows);
@@ -447,26 +559,24 @@ static void weighted_sum_backward(const Tape *t, const Entry *e)
 }
 
 // x dot row i of w. Local derivatives: row i, and x.
-double *ag_linear(Tape *t, double *out, double *x, Matrix *w)
+double *ag_linear(Tape *t, double *x, const Matrix *w)
 {
-    Entry *e = record(t, OP_LINEAR, out, x, NULL, 0, w->rows);
-    e->w = w;
-    return finish(t, e);
+    double *out = vector(t, w->rows);
+    Entry *e = record(t, OP_LINEAR, out, x, w->data, 0, w->rows);
+    return finish_rows(t, e, w->cols, w->cols);
 }
 static void linear_forward(Entry *e)
 {
-    const Matrix *w = e->w;
-    for (size_t i = 0; i < w->rows; i++)
-        e->out[i] = dot(e->a, w->data + i * w->cols, w->cols);
+    for (size_t i = 0; i < e->n; i++)
+        e->out[i] = dot(e->a, e->b + i * e->stride, e->length);
 }
 static void linear_backward(const Tape *t, const Entry *e)
 {
-    const Matrix *w = e->w;
     double *g = grad(t, e->out), *gx = grad(t, e->a);
-    for (size_t i = 0; i < w->rows; i++) {
-        double *row = w->data + i * w->cols;
-        add_scaled(gx, g[i], row, w->cols);
-        add_scaled(grad(t, row), g[i], e->a, w->cols);
+    for (size_t i = 0; i < e->n; i++) {
+        double *row = e->b + i * e->stride;
+        add_scaled(gx, g[i], row, e->length);
+        add_scaled(grad(t, row), g[i], e->a, e->length);
     }
 }
 
@@ -480,7 +590,7 @@ static double max_of(const double *a, size_t n)
 
 double ag_max(Tape *t, const double *a, size_t n)
 {
-    tape_compute(t);  // with lanes, a may not be ready before this
+    tape_compute(t);  // with lanes, a may be waiting
     return max_of(a, n);
 }
 
@@ -490,7 +600,7 @@ double ag_max(Tape *t, const double *a, size_t n)
 // Times g[i], summed over i: out[k] * (g[k] - sum of g[i] * out[i]).
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
-    double *out = ag_vector(t, n);
+    double *out = vector(t, n);
     return finish(t, record(t, OP_SOFTMAX, out, a, NULL, 0, n));
 }
 static void softmax_forward(Entry *e)
@@ -516,7 +626,7 @@ static void softmax_backward(const Tape *t, const Entry *e)
 // if i = k. Summed as for softmax: scale * (g[k] - out[k] * mean(g * out)).
 double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
-    double *out = ag_vector(t, n);
+    double *out = vector(t, n);
     return finish(t, record(t, OP_RMSNORM, out, a, NULL, 0, n));
 }
 static void rmsnorm_forward(Entry *e)
@@ -538,49 +648,96 @@ static void rmsnorm_backward(const Tape *t, const Entry *e)
 /* ------------------------------------------------------------------------
  * The table of operations.
  */
+const uint64_t no_derivative = 0;  // bit op
+
 const OpRules operations[N_OPS] = {
-    [OP_ADD] = {"add", add_forward, add_backward},
-    [OP_MUL] = {"mul", mul_forward, mul_backward},
-    [OP_POW] = {"pow", pow_forward, pow_backward},
-    [OP_LOG] = {"log", log_forward, log_backward},
-    [OP_EXP] = {"exp", exp_forward, exp_backward},
-    [OP_RELU] = {"relu", relu_forward, relu_backward},
-    [OP_ADD_CONST] = {"add const", add_const_forward, add_const_backward},
-    [OP_MUL_CONST] = {"mul const", mul_const_forward, mul_const_backward},
-    [OP_COPY] = {"copy", copy_forward, add_const_backward},
-    [OP_MUL_SCALAR] = {"mul scalar", mul_scalar_forward,
-                       mul_scalar_backward},
-    [OP_SUM] = {"sum", sum_forward, sum_backward},
-    [OP_DOT] = {"dot", dot_forward, dot_backward},
-    [OP_ROW_DOTS] = {"row dots", row_dots_forward, row_dots_backward},
-    [OP_WEIGHTED_SUM] = {"weighted sum", weighted_sum_forward,
-                         weighted_sum_backward},
-    [OP_LINEAR] = {"linear", linear_forward, linear_backward},
-    [OP_SOFTMAX] = {"softmax", softmax_forward, softmax_backward},
-    [OP_RMSNORM] = {"rmsnorm", rmsnorm_forward, rmsnorm_backward},
+    // name, extents of out, a and b, forward, backward
+    [OP_ADD] = {"add", N_VALUES, N_VALUES, N_VALUES, add_forward,
+                add_backward},
+    [OP_MUL] = {"mul", N_VALUES, N_VALUES, N_VALUES, mul_forward,
+                mul_backward},
+    [OP_POW] = {"pow", N_VALUES, N_VALUES, NO_VALUES, pow_forward,
+                pow_backward},
+    [OP_LOG] = {"log", N_VALUES, N_VALUES, NO_VALUES, log_forward,
+                log_backward},
+    [OP_EXP] = {"exp", N_VALUES, N_VALUES, NO_VALUES, exp_forward,
+                exp_backward},
+    [OP_RELU] = {"relu", N_VALUES, N_VALUES, NO_VALUES, relu_forward,
+                 relu_backward},
+    [OP_ADD_CONST] = {"add const", N_VALUES, N_VALUES, NO_VALUES,
+                      add_const_forward, add_const_backward},
+    [OP_MUL_CONST] = {"mul const", N_VALUES, N_VALUES, NO_VALUES,
+                      mul_const_forward, mul_const_backward},
+    [OP_COPY] = {"copy", N_VALUES, N_VALUES, NO_VALUES, copy_forward,
+                 add_const_backward},
+    [OP_SUM] = {"sum", ONE_VALUE, N_VALUES, NO_VALUES, sum_forward,
+                sum_backward},
+    [OP_ROW_DOTS] = {"row dots", N_VALUES, A_ROW, N_ROWS, row_dots_forward,
+                     row_dots_backward},
+    [OP_WEIGHTED_SUM] = {"weighted sum", A_ROW, N_VALUES, N_ROWS,
+                         weighted_sum_forward, weighted_sum_backward},
+    [OP_LINEAR] = {"linear", N_VALUES, A_ROW, N_ROWS, linear_forward,
+                   linear_backward},
+    [OP_SOFTMAX] = {"softmax", N_VALUES, N_VALUES, NO_VALUES,
+                    softmax_forward, softmax_backward},
+    [OP_RMSNORM] = {"rmsnorm", N_VALUES, N_VALUES, NO_VALUES,
+                    rmsnorm_forward, rmsnorm_backward},
 };
 
 /* ------------------------------------------------------------------------
- * The two walks: forward over the entries not yet computed, backward from
- * the last entry to the mark.
+ * What the table says of one atom; then the walk back.
  */
+// A scalar tape has nothing else, so this is its speed: told that n is 1,
+// and which row it is, the compiler leaves no loop and no call.
+static INLINE void do_atom(const Tape *t, Entry *e, bool forward)
+{
+#define ATOM(op)                                                           \
+    case op:                                                               \
+        forward ? operations[op].forward(&atom)                            \
+                : operations[op].backward(t, &atom);                       \
+        break
+    Entry atom = {.n = 1, .out = e->out, .a = e->a, .b = e->b, .c = e->c};
+    switch (e->op) {
+        ATOM(OP_ADD);
+        ATOM(OP_MUL);
+        ATOM(OP_POW);
+        ATOM(OP_LOG);
+        ATOM(OP_EXP);
+        ATOM(OP_RELU);
+        ATOM(OP_ADD_CONST);
+        ATOM(OP_MUL_CONST);
+        ATOM(OP_COPY);
+    default:
+        forward ? operations[e->op].forward(e)
+                : operations[e->op].backward(t, e);
+    }
+#undef ATOM
+}
+
+void tape_lane(Tape *t)
+{
+    if (t->faster) t->faster->lane(t);
+}
+
+void tape_end_lanes(Tape *t)
+{
+    if (t->faster) t->faster->end_lanes(t);
+}
+
 void tape_compute(Tape *t)
 {
-    lanes_forward(t);  // for speed alone: what lanes put off, side by side
-    for (; t->n_computed < t->n_entries; t->n_computed++) {
-        Entry *e = &t->entries[t->n_computed];
-        if (fast_forward(e)) continue;  // for speed alone: this entry
-        operations[e->op].forward(e);
-    }
+    if (t->waiting) t->faster->compute(t);
 }
 
 // Zeroes the gradients of all values made after the mark.
-static void clear_gradients(const Tape *t)
+static void clear_gradients(Tape *t)
 {
     for (size_t k = t->kept_chunk; k <= t->this_chunk; k++) {
         size_t first = k == t->kept_chunk ? t->kept_values : 0;
         size_t end = k == t->this_chunk ? t->n_values : t->chunk_size;
-        clear(grad(t, t->chunks[k] + first), end - first);
+        double *x = t->chunks[k] + first;
+        bool done = t->faster && t->faster->clear(grad(t, x), end - first);
+        if (!done) ag_clear_grad(t, x, end - first);
     }
 }
 
@@ -590,9 +747,14 @@ void backward(Tape *t, double *result)
     clear_gradients(t);
     *grad(t, result) = 1;
     for (size_t i = t->n_entries; i-- > t->kept_entries;) {
-        if (lanes_backward(t, &i)) continue;  // for speed alone: moves i
+        if (t->faster && t->faster->backward(t, &i)) continue;  // for speed
         Entry *e = &t->entries[i];
-        if (fast_backward(t, e)) continue;  // for speed alone: this entry
-        operations[e->op].backward(t, e);
+        assert(on_tape(t, e->a) && "the operands are values of this tape");
+        assert((!operations[e->op].b || on_tape(t, e->b)) && "b is, too");
+        if (e->n == 1) {
+            do_atom(t, e, false);
+        } else {
+            operations[e->op].backward(t, e);
+        }
     }
 }

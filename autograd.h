@@ -16,6 +16,11 @@
  * the first is a vector: x[i], grad(t, x)[i]; and x + start is a slice. An
  * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 shows
  * sixteen of them; in lldb, parray 16 x.
+ *
+ * A tape records every single + and * as an entry of its own: then it is
+ * scalar. Or it is fused: one entry stands for a whole call, say a dot
+ * product, and computes what its atoms would, up to rounding. This header
+ * and autograd.c are a library by themselves: cc program.c autograd.c -lm.
  */
 #ifndef AUTOGRAD_H
 #define AUTOGRAD_H
@@ -36,9 +41,7 @@ typedef enum {
     OP_MUL_CONST,
     OP_COPY,
     // many atoms as one entry
-    OP_MUL_SCALAR,
     OP_SUM,
-    OP_DOT,
     OP_ROW_DOTS,
     OP_WEIGHTED_SUM,
     OP_LINEAR,
@@ -56,35 +59,35 @@ typedef struct {
 
 // One entry of the tape: out = op(a, b).
 typedef struct {
-    Op op;        // what was done
-    uint32_t n;   // how many values, or rows, it loops over
-    double *out;  // the result
-    double *a;    // the first operand
-    union {
-        double *b;  // the second operand, if there is one
-        Matrix *w;  // linear: the matrix
-    };
+    Op op;                    // what was done
+    uint32_t n;               // the count of values, or rows, it loops over
+    double *out;              // the result
+    double *a;                // the first operand
+    double *b;                // the second operand, or NULL
     double c;                 // the constant; rmsnorm: forward's scale
-    uint32_t length, stride;  // b as rows: how long, how far apart
+    uint32_t length, stride;  // b as n rows: how long, how far apart
 } Entry;
 
 // The tape: the entries, and all values, in chunks. Both grow as needed.
-typedef struct {
+typedef struct Tape {
     Entry *entries;                 // [n_entries] what was done, in order
-    size_t n_entries, max_entries;  // how many; room for how many
-    size_t n_computed;              // the first so many have their values
+    size_t n_entries, max_entries;  // count; capacity
     double *chunk;  // [2 * chunk_size] new values, then their gradients
-    size_t n_values, chunk_size;  // values in it; values it has room for
+    size_t n_values, chunk_size;  // count of values in it; capacity
     double **chunks;              // [n_chunks] full ones, chunk, spare ones
     size_t n_chunks, this_chunk;  // chunk is chunks[this_chunk]
     size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
-    bool fused;                   // one entry per call, or (false) per atom
+    uint64_t fused;  // bit op: a call of op is one entry; 0: a scalar tape
     void (*out_of_memory)(void);  // it cannot grow; must not return
-    struct Lanes *lanes;  // for speed alone: see the end of this file
+    // For speed alone, as explained at the end of this file:
+    const struct Faster *faster;  // faster functions; NULL: none
+    struct Lanes *lanes;          // their memory
+    bool waiting;                 // entries are recorded, but not computed
 } Tape;
 
 // Starts an empty tape, fused, for vectors of up to max_vector values.
 bool tape_init(Tape *t, size_t max_vector);  // false: not enough memory
+#define FUSED UINT64_MAX                     // t->fused = 0 makes it scalar
 void tape_free(Tape *t);
 void tape_mark(Tape *t);  // keep what was made so far
 void tape_drop(Tape *t);  // forget everything made after the mark
@@ -103,9 +106,14 @@ static inline double *grad(const Tape *t, double *x)
 // Leaves: values that no operation makes. Here and below, 1 <= n < 2^32.
 double *ag_vector(Tape *t, size_t n);     // n neighbors, to be filled in
 double *ag_scalar(Tape *t, double data);  // one value
+double *ag_input(Tape *t, const double *data, size_t n);  // a copy of data
+// x[0], x[1] ... = draw(context), for parameters that start at random
+void ag_fill(double *x, size_t n, double (*draw)(void *), void *context);
+void ag_clear_grad(Tape *t, double *x, size_t n);  // gradients become 0
 
-// Operations return new values, but ag_sum() of one value may return it.
-// With `out`, the result goes there: into an ag_vector(), each value once.
+// Every operation returns new values, except that ag_sum(t, a, 1) may
+// return a. With `out`, the result goes there: into an ag_vector(), each
+// value once.
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
@@ -122,6 +130,9 @@ double *ag_neg(Tape *t, double *a, size_t n);             // -a[i]
 double *ag_sub(Tape *t, double *a, double *b, size_t n);  // a[i] - b[i]
 double *ag_div(Tape *t, double *a, double *b, size_t n);  // a[i] / b[i]
 double *ag_sum(Tape *t, double *a, size_t n);  // a[0] + ... + a[n-1]
+// rows[i*n + j] + b[j], for i < n_rows and j < n: a bias
+double *ag_add_to_rows(Tape *t, double *rows, double *b, size_t n_rows,
+                       size_t n);
 // a[i] * s, where s is one value
 double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n);
 // a[0]*b[0] + ... + a[n-1]*b[n-1], to out
@@ -135,36 +146,73 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
 
 double ag_max(Tape *t, const double *a, size_t n);  // a number: no gradient
 
-// One entry each, for a fused tape only. linear(), softmax() and rmsnorm()
+// One entry each, also on a scalar tape. linear(), softmax() and rmsnorm()
 // in microgpt.c define them with atoms.
-
-// x dot row i of w, to out[i]
-double *ag_linear(Tape *t, double *out, double *x, Matrix *w);
+double *ag_linear(Tape *t, double *x, const Matrix *w);  // x dot w's row i
 double *ag_softmax(Tape *t, double *a, size_t n);  // e^a[i] / sum_k e^a[k]
 #define RMSNORM_EPS 1e-5
 // a[i] / sqrt(mean square + RMSNORM_EPS)
 double *ag_rmsnorm(Tape *t, double *a, size_t n);
 
-// One row per Op: its name, how it computes out, how gradients flow back.
+// Is a call of op recorded as one entry, or as its atoms?
+static inline bool one_entry(const Tape *t, Op op)
+{
+    return t->fused >> op & 1;
+}
+
+// One row per Op: its name, the extent of its result and operands, how it
+// computes out, how gradients flow back.
+typedef enum {
+    NO_VALUES,
+    ONE_VALUE,
+    N_VALUES,
+    A_ROW,
+    N_ROWS
+} Extent;  // as in Entry
 typedef struct {
     const char *name;
+    Extent out, a, b;
     void (*forward)(Entry *e);
     void (*backward)(const Tape *t, const Entry *e);
 } OpRules;
 extern const OpRules operations[N_OPS];
+// bit op: its backward is not the derivative, on purpose
+extern const uint64_t no_derivative;
 
 /* ------------------------------------------------------------------------
- * For speed alone. A program that repeats the same operations on many
- * inputs calls tape_lane() before each input; the entries of one input are
- * a lane. With -DAUTOGRAD_LANES, which make sets, lanes of a fused tape are
- * recorded first and computed later, side by side: entry 1 of every lane,
- * entry 2 of every lane, and so on. So entry 3 of a lane may use entries 1
- * and 2 of any lane, every leaf, and results from before the first lane,
- * but not from between lanes. Values are ready after tape_compute(), which
- * backward() calls. In every other build they are ready at once.
+ * For speed alone. Skip it: without it, results are the same.
+ *
+ * A program may install faster versions of what autograd.c defines, in
+ * t->faster, right after tape_init(). They may also compute lanes side by
+ * side. A program that repeats the same operations on many inputs calls
+ * tape_lane() before each input; the entries of one input are a lane. They
+ * are recorded first and computed later: entry 1 of every lane, entry 2 of
+ * every lane, and so on, unless a lane needs another order. What an entry
+ * between lanes computes is no operand of a lane. Values are ready after
+ * tape_compute(), which value() and backward() call.
  */
+typedef struct Faster {
+    bool (*forward)(Entry *e);  // computes e; false: not done
+    // Goes back through entry *i, or through all lanes if it is their last
+    // one and moves *i to their first; false: not done.
+    bool (*backward)(Tape *t, size_t *i);
+    bool (*clear)(double *values, size_t n);  // all become 0
+    void (*lane)(Tape *t);
+    void (*end_lanes)(Tape *t);
+    void (*compute)(Tape *t);  // all that is waiting
+    void (*forget)(Tape *t);   // the entries are dropped, or kept for good
+    void (*free)(Tape *t);     // t->lanes
+} Faster;
+
 void tape_lane(Tape *t);       // starts the next lane
 void tape_end_lanes(Tape *t);  // ends the last one
 void tape_compute(Tape *t);    // computes all that is only recorded
+
+// x, computed.
+static inline double *value(Tape *t, double *x)
+{
+    if (t->waiting) tape_compute(t);
+    return x;
+}
 
 #endif

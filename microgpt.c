@@ -10,13 +10,56 @@
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "autograd.h"
 // defines: Model, Run, and the calls to and from support/; through its own
-// includes also Config, Documents, Random, say(), fast_adam()
+// includes also Config, Documents, Random, say()
 #include "support/model.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ------------------------------------------------------------------------
+ * Settings: what a run is told, unless the command line says otherwise.
+ */
+const Config recipes[] = {
+    [RECIPE_MICROGPT] =
+        {
+            .n_layer = 1,      // layers: rounds of attention and MLP
+            .n_embd = 16,      // width: numbers per token
+            .block_size = 16,  // the most tokens it looks back at
+            .n_head = 4,       // attention heads per layer
+            .init_std = 0.08,  // spread of the initial parameters
+            .activation = RELU,
+            .steps = 1000,
+            .batch = 1,  // documents per step
+            .lr = 0.01,  // how far a step goes at first
+            .beta1 = 0.85,
+            .beta2 = 0.99,
+            .schedule = LINEAR,  // how lr falls to 0
+            .seed = 42,
+            .samples = 20,
+            .temperature = 0.5,
+        },
+    [RECIPE_LESSON] =
+        {
+            .n_layer = 1,
+            .n_embd = 16,
+            .block_size = 8,
+            .n_head = 4,
+            .init_std = 0.02,
+            .zero_outputs = true,  // attn_wo and mlp_fc2 start at zero
+            .activation = RELU2,   // squared
+            .steps = 500,
+            .batch = 1,
+            .lr = 0.01,
+            .beta1 = 0.9,
+            .beta2 = 0.95,
+            .schedule = COSINE,
+            .seed = 42,
+            .samples = 20,
+            .temperature = 0.5,
+        },
+};
 
 /* ------------------------------------------------------------------------
  * Documents: the text to learn from, one document per line, shuffled.
@@ -68,22 +111,8 @@ size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n)
  * Parameters: what the model knows; random numbers at first. Names and
  * order match Python's state_dict.
  */
-// Adds the next matrix. Without a state_dict it only counts, and returns
-// NULL: the memory is taken once the size is known.
-static Matrix *add_matrix(Model *model, const char *prefix,
-                          const char *name, size_t nout, size_t nin)
-{
-    size_t i = model->n_matrices++;
-    uint64_t start = model->num_params;
-    model->num_params += (uint64_t)nout * nin;
-    if (!model->state_dict) return NULL;
-    Matrix *w = &model->state_dict[i];
-    *w = (Matrix){.rows = nout, .cols = nin, .data = model->params + start};
-    snprintf(w->name, sizeof w->name, "%s%s", prefix, name);
-    return w;
-}
-
-// Gives every matrix its name, its shape and its place in params.
+// Gives every matrix its name and its shape. add_matrix() gives it the next
+// numbers of params.
 void lay_out_parameters(Model *model)
 {
     size_t n_embd = model->n_embd, n_mlp = 4 * n_embd;
@@ -128,29 +157,26 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
 
 /* ------------------------------------------------------------------------
  * Model: a token and its position go in; the logits come out, a score for
- * every token that may come next. First, its three building blocks, each
- * defined by atoms. A fused tape records each as one entry instead.
+ * every token that may come next. First, its three building blocks, made of
+ * atoms. Skip the lines that ask for one_entry(), they are for speed alone:
+ * one entry of the tape stands for the atoms below it. It is used only if
+ * it is proven, when the program starts, to give the same numbers.
  */
-// linear: out[i] = sum_j w[i][j] * x[j]. The caller of linear_into() says
-// where out is, so that keys and values go straight into the cache.
-static double *linear_into(Tape *tape, double *out, double *x, Matrix *w)
+// linear: out[i] = sum_j w[i][j] * x[j].
+double *linear(Tape *tape, double *x, Matrix *w)
 {
-    if (tape->fused) return ag_linear(tape, out, x, w);
+    if (one_entry(tape, OP_LINEAR)) return ag_linear(tape, x, w);
+    double *out = ag_vector(tape, w->rows);
     for (size_t i = 0; i < w->rows; i++)
         ag_dot(tape, out + i, w->data + i * w->cols, x, w->cols);
     return out;
-}
-
-static double *linear(Tape *tape, double *x, Matrix *w)
-{
-    return linear_into(tape, ag_vector(tape, w->rows), x, w);
 }
 
 // softmax: turns scores into probabilities, positive and summing to 1. The
 // largest score is subtracted first, so that no exponential overflows.
 double *softmax(Tape *tape, double *logits, size_t n)
 {
-    if (tape->fused) return ag_softmax(tape, logits, n);
+    if (one_entry(tape, OP_SOFTMAX)) return ag_softmax(tape, logits, n);
     double max_val = ag_max(tape, logits, n);  // a number: no gradient
     double *exps = ag_exp(tape, ag_add_const(tape, logits, -max_val, n), n);
     double *total = ag_sum(tape, exps, n);
@@ -158,9 +184,9 @@ double *softmax(Tape *tape, double *logits, size_t n)
 }
 
 // rmsnorm: scales x so that the mean of its squares is 1, or nearly so.
-static double *rmsnorm(Tape *tape, double *x, size_t n)
+double *rmsnorm(Tape *tape, double *x, size_t n)
 {
-    if (tape->fused) return ag_rmsnorm(tape, x, n);
+    if (one_entry(tape, OP_RMSNORM)) return ag_rmsnorm(tape, x, n);
     double *sum_of_squares = ag_dot(tape, ag_vector(tape, 1), x, x, n);
     double *ms = ag_mul_const(tape, sum_of_squares, 1 / (double)n, 1);
     double *ms_eps = ag_add_const(tape, ms, RMSNORM_EPS, 1);
@@ -205,10 +231,10 @@ double *gpt(Model *model, size_t token_id, size_t pos_id)
         double *x_residual = x;
         x = rmsnorm(tape, x, n_embd);  // x_norm: attention reads it
         double *q = linear(tape, x, layer->attn_wq);
-        double *k = keys[li] + pos_id * n_embd;
-        double *v = values[li] + pos_id * n_embd;
-        linear_into(tape, k, x, layer->attn_wk);
-        linear_into(tape, v, x, layer->attn_wv);
+        double *k = linear(tape, x, layer->attn_wk);
+        double *v = linear(tape, x, layer->attn_wv);
+        ag_copy(tape, keys[li] + pos_id * n_embd, k, n_embd);
+        ag_copy(tape, values[li] + pos_id * n_embd, v, n_embd);
         double *x_attn = ag_vector(tape, n_embd);  // 123: all heads' output
         for (size_t h = 0; h < n_head; h++) {      // 124: for each head
             size_t hs = h * head_dim;              // 125: where it starts
@@ -273,7 +299,7 @@ double *document_loss(Model *model, size_t n)
     new_cache(model, n);
     double *losses = ag_vector(tape, n);
     for (size_t pos_id = 0; pos_id < n; pos_id++) {
-        tape_lane(tape);  // for speed alone: positions side by side
+        tape_lane(tape);  // for speed alone: positions side by side; skip
         size_t token_id = model->tokens[pos_id];
         size_t target_id = model->tokens[pos_id + 1];
         double *logits = gpt(model, token_id, pos_id);
@@ -282,14 +308,14 @@ double *document_loss(Model *model, size_t n)
         double *loss_t = ag_neg(tape, logprob, 1);
         ag_copy(tape, losses + pos_id, loss_t, 1);
     }
-    tape_end_lanes(tape);
+    tape_end_lanes(tape);  // for speed alone, too
     return ag_mul_const(tape, ag_sum(tape, losses, n), 1 / (double)n, 1);
 }
 
-// The summed loss of n training documents, starting at number `first` and
-// wrapping around at the end. It is recorded on the tape of `model`, which
+// What n training documents add to the mean loss of a batch, from number
+// `first` on, wrapping around at the end. The tape is that of `model`, which
 // is run->model or a copy.
-double *sum_of_losses(const Run *run, Model *model, uint64_t first,
+double *share_of_loss(const Run *run, Model *model, uint64_t first,
                       uint64_t n)
 {
     Tape *tape = &model->tape;
@@ -300,23 +326,18 @@ double *sum_of_losses(const Run *run, Model *model, uint64_t first,
         size_t n_predicted = take_document(model, &run->docs.list[id]);
         sum = ag_add(tape, sum, document_loss(model, n_predicted), 1);
     }
-    return sum;
+    return ag_mul_const(tape, sum, 1 / (double)run->config->batch, 1);
 }
 
 // The mean loss over the documents of a step: the next `batch` of them.
 static double *step_loss(Run *run, uint64_t step)
 {
-    Tape *tape = &run->model.tape;
     uint64_t batch = run->config->batch, first = step * batch;
-    tape_drop(tape);  // forget the previous step
-    // For speed alone: small models run the batch in parts on other tapes
-    // and collect the gradients here; backward() then adds nothing. NULL:
-    // this batch is not run in parts.
-    double *sum = fast_batch(run, first);
-    if (!sum) sum = sum_of_losses(run, &run->model, first, batch);
-    double *loss = ag_mul_const(tape, sum, 1 / (double)batch, 1);
-    tape_compute(tape);  // with lanes, *loss is not ready before this
-    return loss;
+    tape_drop(&run->model.tape);  // forget the previous step
+    // For speed alone, skip it: a small model runs the batch in parts, each
+    // on a copy, and collects their gradients. NULL: this one does not.
+    double *loss = fast_batch(run, first);
+    return loss ? loss : share_of_loss(run, &run->model, first, batch);
 }
 
 // The rate falls from lr to 0, linearly or along half a cosine.
@@ -332,22 +353,16 @@ double learning_rate(const Config *config, uint64_t step)
 // divided by the root of the running mean of the gradient's square. Both
 // means start at zero, so they are too small at first; the corrections make
 // up for that. The gradient is cleared for the next step.
-static void adam(Model *model, double lr, double beta1, double beta2)
+void adam(Model *model, const Config *config, double lr)
 {
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
-    size_t n = (size_t)model->num_params;
-    model->steps_done++;
-    double eps = 1e-8, t = (double)model->steps_done;  // from 1 on
+    double beta1 = config->beta1, beta2 = config->beta2, eps = 1e-8;
+    double t = (double)++model->steps_done;  // from 1 on
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
-    AdamRates rates = {.lr = lr,
-                       .beta1 = beta1,
-                       .beta2 = beta2,
-                       .eps = eps,
-                       .correct1 = correct1,
-                       .correct2 = correct2};
-    if (fast_adam(p, g, m, v, n, &rates)) return;  // for speed alone
-    for (size_t i = 0; i < n; i++) {
+    // For speed alone, skip it: moves the first i parameters like the loop.
+    size_t i = fast_adam(model, config, lr);
+    for (; i < (size_t)model->num_params; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
@@ -363,10 +378,10 @@ static bool train(Run *run)
     const Config *config = run->config;
     for (uint64_t step = model->steps_done; step < config->steps; step++) {
         double *loss = step_loss(run, step);
-        if (!check_loss(run, step, *loss)) return false;
+        if (!check_loss(run, step, *value(&model->tape, loss)))
+            return false;
         backward(&model->tape, loss);
-        double lr = learning_rate(config, step);
-        adam(model, lr, config->beta1, config->beta2);
+        adam(model, config, learning_rate(config, step));
         if (!after_step(run, step, *loss)) return false;
     }
     return true;

@@ -5,9 +5,10 @@
  * too large, or not a number, each vector is divided by its own denominator. The definition is
  * adam() in microgpt.c. Last bits differ from it, except after the last whole four vectors.
  *
- * fast_adam() moves all n parameters, or none: none in plain builds, none if the rate or eps is out
- * of range, none if a beta is below 0.5, where m + (1 - beta) * (g - m) would lose digits. Threads
- * share the parameters. Means that fade below 2^-1000 become zero.
+ * move_parameters() moves the first whole four vectors of the n parameters, or none: none in plain
+ * builds, none if the rate or eps is out of range, none if a beta is below 0.5, where
+ * m + (1 - beta) * (g - m) would lose digits. Threads share the parameters. Means that fade below
+ * 2^-1000 become zero.
  */
 #include "adam.h"
 #include "fast.h"
@@ -29,7 +30,7 @@ static ALWAYS_INLINE Vec without_traces(Vec x)
     return (Vec)((Bits)x & ~((Bits)(x <= trace) & (Bits)(x >= -trace)));
 }
 
-static void move_parameters(void *context, size_t part, size_t n_parts, double *unused)
+static void move_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Step *step = context;
     double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
@@ -62,26 +63,19 @@ static void move_parameters(void *context, size_t part, size_t n_parts, double *
 }
 #endif
 
-bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
+size_t move_parameters(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates)
 {
 #ifdef VECTORS
     double beta1 = rates->beta1, beta2 = rates->beta2, root2 = sqrt(rates->correct2);
     double rate = rates->lr * root2 / rates->correct1, eps = rates->eps * root2;
     if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
-        return false;
+        return 0;
     }
     Step step = {p, g, m, v, n, rate, eps, 1 - beta1, 1 - beta2};
-    share(move_parameters, &step, parts_of(4 * n), NULL);
-    for (size_t i = n / FOURS * FOURS; i < n; i++) {
-        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
-        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        double m_hat = m[i] / rates->correct1, v_hat = v[i] / rates->correct2;
-        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
-        g[i] = 0;
-    }
-    return true;
+    share(move_part, &step, parts_of(4 * n), NULL);
+    return n / FOURS * FOURS;
 #else
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;
-    return false;
+    return 0;
 #endif
 }

@@ -9,7 +9,8 @@ typedef struct {
     double lr, beta1, beta2, eps, correct1, correct2;
 } AdamRates;
 
-// For n parameters p with gradients g. false: nothing is done, use the definition.
-bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamRates *rates);
+// For the first of n parameters p with gradients g; returns their count. 0: nothing is done.
+size_t move_parameters(double *p, double *g, double *m, double *v, size_t n,
+                       const AdamRates *rates);
 
 #endif

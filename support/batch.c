@@ -1,35 +1,37 @@
-/* batch.c: a batch in parts, each a few documents on a tape of its own.
+/* batch.c: what microgpt.c asks for speed alone.
  *
- * A part is a copy of the model. It records, computes and goes back by itself, so threads can take
- * one each and have nothing in common until their gradients are added up. That is done in the order
- * of the parts. What the parts are depends on the batch and the model, not on the threads: the
- * result is the same to the last bit for every number of threads.
+ * A batch in parts, each a few documents on a tape of its own. A part is a copy of the model. It
+ * records, computes and goes back by itself, so threads can take one each and have nothing in
+ * common until their gradients are added up. That is done in the order of the parts. What the parts
+ * are depends on the batch and the model, not on the threads: the result is the same to the last
+ * bit for every number of threads. Only for small models. In larger ones a single entry of the tape
+ * is work enough for all threads, and the copies would take much memory.
  *
- * Only for small models. In larger ones a single entry of the tape is work enough for all threads,
- * and the copies would take much memory.
+ * And a step of Adam, many parameters at a time.
  */
 #define _XOPEN_SOURCE 700
+#include "adam.h"
 #include "job.h"
 #include "threads.h"
 
 enum { PART = 4, MOST_PARTS = 16, SMALL_MODEL = 1 << 14 };  // documents; parts; parameters
 
-size_t n_batch_parts(const Config *config, uint64_t num_params)
+size_t n_batch_parts(const Run *run, uint64_t num_params)
 {
-    uint64_t n = config->batch / PART;
-    if (!have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
+    uint64_t n = run->config->batch / PART;
+    if (run->job->o.scalar || !have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
     return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
 }
 
 bool new_batch(Run *run)
 {
     Batch *batch = &run->job->batch;
-    size_t n = n_batch_parts(run->config, run->model.num_params);
+    size_t n = n_batch_parts(run, run->model.num_params);
     if (n == 0) return true;
     uint64_t most = run->config->batch / n + 1;  // documents in a part
     batch->parts = calloc(n, sizeof *batch->parts);
-    batch->sums = calloc(n, sizeof *batch->sums);
-    if (!batch->parts || !batch->sums) return no_memory();
+    batch->losses = calloc(n, sizeof *batch->losses);
+    if (!batch->parts || !batch->losses) return no_memory();
     while (batch->n < n) {
         if (!copy_model(&batch->parts[batch->n++], run, most)) return false;
     }
@@ -40,7 +42,7 @@ void free_batch(Batch *batch)
 {
     while (batch->n > 0) free_model(&batch->parts[--batch->n]);
     free(batch->parts);
-    free(batch->sums);
+    free(batch->losses);
 }
 
 // What the threads share in a step.
@@ -64,9 +66,9 @@ static void run_part(void *context, size_t i, size_t n_parts, double *unused)
     (void)unused;
     memcpy(part->params, run->model.params, (size_t)part->num_params * sizeof *part->params);
     tape_drop(tape);
-    double *sum = sum_of_losses(run, part, step->first + begin, end - begin);
-    backward(tape, ag_mul_const(tape, sum, 1 / (double)size, 1));
-    batch->sums[i] = *sum;
+    double *loss = share_of_loss(run, part, step->first + begin, end - begin);
+    backward(tape, loss);
+    batch->losses[i] = *loss;
 }
 
 // Moves the gradients of all parts to those of the model, in order.
@@ -90,7 +92,23 @@ double *fast_batch(Run *run, uint64_t first)
     wake_threads(batch->n);
     share(run_part, &(BatchStep){run, first}, batch->n, NULL);
     add_gradients(run);
-    double *sum = ag_scalar(&run->model.tape, 0);
-    for (size_t i = 0; i < batch->n; i++) *sum += batch->sums[i];
-    return sum;
+    double *loss = ag_scalar(&run->model.tape, 0);
+    for (size_t i = 0; i < batch->n; i++) *loss += batch->losses[i];
+    return loss;
+}
+
+size_t fast_adam(Model *model, const Config *config, double lr)
+{
+    if (!model->tape.faster) return 0;
+    double *p = model->params, t = (double)model->steps_done;
+    AdamRates rates = {
+        .lr = lr,
+        .beta1 = config->beta1,
+        .beta2 = config->beta2,
+        .eps = 1e-8,
+        .correct1 = 1 - pow(config->beta1, t),
+        .correct2 = 1 - pow(config->beta2, t),
+    };
+    double *g = grad(&model->tape, p);
+    return move_parameters(p, g, model->m, model->v, (size_t)model->num_params, &rates);
 }

@@ -41,7 +41,7 @@ static bool read_metadata(Checkpoint *checkpoint)
 {
     const Header *header = &checkpoint->header;
     Options *o = &checkpoint->options;
-    *o = recipes[RECIPE_MICROGPT];
+    *o = default_options(RECIPE_MICROGPT);
     const char *format = find_metadata(header, "format"), *vocab = find_metadata(header, "vocab");
     if (!format || strcmp(format, "microgpt") != 0) {
         return fail("%s: not a model of this program: metadata: format is not microgpt",
@@ -52,7 +52,7 @@ static bool read_metadata(Checkpoint *checkpoint)
         if (!option->stored) continue;
         metadata_key(option, key, sizeof key);
         const char *value = find_metadata(header, key);
-        if (!value && option->stored & OF_MODEL) {
+        if (!value && option->stored & OF_MODEL && !(option->stored & OPTIONAL)) {
             return fail("%s: metadata: %s is missing", header->path, key);
         }
         if (!value && !(option->stored & OPTIONAL)) note_missing(checkpoint, key);

@@ -80,7 +80,7 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
 {
     const Command *command = o->command;
     bool options_over = false;
-    *o = recipes[o->recipe];
+    *o = default_options(o->recipe);
     o->command = command;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
@@ -137,8 +137,9 @@ bool parse_command_line(Options *o, int argc, char **argv)
 static void default_text(const Option *option, char *text, size_t room)
 {
     char a[32], b[32];
-    option_text(option, &recipes[RECIPE_MICROGPT], a, sizeof a);
-    option_text(option, &recipes[RECIPE_LESSON], b, sizeof b);
+    Options microgpt = default_options(RECIPE_MICROGPT), lesson = default_options(RECIPE_LESSON);
+    option_text(option, &microgpt, a, sizeof a);
+    option_text(option, &lesson, b, sizeof b);
     bool differ = strcmp(a, b) != 0 && option->offset != FIELD(recipe);
     bool none = !*a || strstr(option->help, "(default: ");
     snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");

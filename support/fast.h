@@ -1,7 +1,6 @@
-/* fast.h: what autograd.c and the files that make it fast share. Private to them.
+/* fast.h: what the files that make autograd.c fast share. Private to them.
  *
- *   chunks.c     the memory of the tape, and how it grows
- *   lanes.c      entries that do the same to many inputs, computed side by side
+ *   lanes.c      what is installed on a tape; entries that do the same to many inputs, side by side
  *   kernels.c    softmax, row dots and weighted sums, a vector at a time
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
@@ -33,53 +32,33 @@
 #endif
 
 /* ------------------------------------------------------------------------------------------------
- * The tape's memory. Both return only if there is enough.
- */
-enum { BLOCK = 4 };  // vectors start at, and take, a multiple of so many values
-
-double *vector_in_next_chunk(Tape *t, size_t n);  // ag_vector(), after the end of this chunk
-void more_entries(Tape *t);                       // makes t->max_entries larger; entries move
-
-/* ------------------------------------------------------------------------------------------------
  * Lanes: see the end of autograd.h. Entries may move while lanes are recorded, so a lane is known
  * by the index of its first entry.
  */
+// An operand of entry k, or its result, that is not among the lane's own values. Of all lanes it
+// lies between two places.
+typedef enum { OUT, A, B } Operand;  // in this order for each k
+typedef struct {
+    size_t k;
+    Operand operand;
+    size_t low, high;
+} Outside;
+
 struct Lanes {
-    size_t *first;    // [n] of each lane, its first entry
-    Entry **at;       // [n] during a walk: where it is
-    size_t n, max;    // lanes
-    size_t length;    // entries in each of them
-    size_t end;       // after the last lane, once they are computed side by side; else 0
-    bool open;        // a lane is being recorded
-    bool unlike;      // the lanes are not alike: they are computed one after another
-    bool waiting;     // entries are recorded, but not computed
-    double *scratch;  // [SHARED_SCRATCH] for products.c
-    void *memory;     // what scratch lies in
+    size_t *first;  // [n] of each lane, its first entry
+    Entry **at;     // [n] during a walk: where it is
+    size_t n, max;  // count of lanes; capacity
+    size_t length;  // entries in each of them
+    size_t end;     // after the last lane, once they are computed side by side; else 0
+    size_t mark, begin,
+        own;  // places: after the parameters; of the first lane's values; of the open one's
+    Outside *outsides;                      // [n_outsides] by k
+    size_t n_outsides, max_outsides, next;  // next: of the lane that ends
+    bool open;                              // a lane is being recorded
+    bool unlike;                            // they are computed one after another
+    double *scratch;                        // [SHARED_SCRATCH] for products.c
+    void *memory;                           // what scratch lies in
 };
-
-struct Lanes *new_lanes(void);  // NULL: not enough memory
-void free_lanes(struct Lanes *lanes);
-void forget_lanes(Tape *t);  // no lanes, and nothing waits
-void compute_lanes(Tape *t);
-size_t walk_lanes_back(const Tape *t);  // returns the first entry of the first lane
-
-// Is the entry just recorded computed later?
-static inline bool waiting(const Tape *t) { return t->lanes->waiting; }
-
-// Computes what waits, up to the end of the last lane. Lanes that are not alike are left to the
-// walk forward.
-static inline void lanes_forward(Tape *t)
-{
-    if (t->lanes->waiting) compute_lanes(t);
-}
-
-// If entry i is the last of the lanes: goes back through all of them, and sets i to their first.
-static inline bool lanes_backward(const Tape *t, size_t *i)
-{
-    if (*i + 1 != t->lanes->end) return false;
-    *i = walk_lanes_back(t);
-    return true;
-}
 
 /* ------------------------------------------------------------------------------------------------
  * Fast ways to do what an entry says, and what entry k of n lanes says.
@@ -122,8 +101,6 @@ static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope
     return (size_t)(share * (double)n + 0.5);
 }
 
-void clear(double *values, size_t n);  // chunks.c: all become 0; shared by threads
-
 // Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With
 // `apart`, no two threads have lanes with an operand in common. false: nothing is done, it is not
 // worth it.
@@ -142,28 +119,8 @@ typedef struct {
 extern const FastOperation fast_operations[N_OPS];  // kernels.c; NULL where there is none
 #endif
 
-static inline const FastOperation *fast_operation(Op op)
-{
-#ifdef VECTORS
-    return &fast_operations[op];
-#else
-    static const FastOperation none = {NULL, NULL, NULL, NULL};
-    (void)op;
-    return &none;
-#endif
-}
-
-static inline bool fast_forward(Entry *e)
-{
-    const FastOperation *fast = fast_operation(e->op);
-    return fast->forward && fast->forward(e);
-}
-
-static inline bool fast_backward(const Tape *t, Entry *e)
-{
-    const FastOperation *fast = fast_operation(e->op);
-    return fast->backward && fast->backward(t, e);
-}
+// lanes.c: what of these is used; the proof at the start of a command takes out what differs.
+extern FastOperation in_use[N_OPS];
 
 /* ------------------------------------------------------------------------------------------------
  * Vectors, as wide as the machine's, with GCC's and clang's vector types. There are none with other

@@ -117,7 +117,7 @@ bool show_heads(Job *job, size_t n_docs)
     size_t n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     if (!stats) return no_memory();
-    model->tape.fused = true;  // heads are read off whole entries, in every build
+    model->tape.fused = FUSED;  // heads are read off whole entries, in every build
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
@@ -160,7 +160,7 @@ bool show_word(Job *job)
 {
     Run *run = &job->run;
     Model *model = &run->model;
-    model->tape.fused = true;  // heads are read off whole entries, in every build
+    model->tape.fused = FUSED;  // heads are read off whole entries, in every build
     size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, n = 0;
     mean_loss(model, &job->samples.prompt, 1, &n, NULL);
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is one position at least

@@ -80,9 +80,9 @@ typedef struct {
 
 // The documents of a step in parts.
 typedef struct {
-    Model *parts;  // [n]
-    double *sums;  // [n] of the losses of each part
-    size_t n;      // 0: there are none
+    Model *parts;    // [n]
+    double *losses;  // [n] what each part adds to the mean loss
+    size_t n;        // 0: there are none
 } Batch;
 
 // A command. free_job() frees all of it.
@@ -114,7 +114,7 @@ bool new_tokenizer(Tokenizer *tokenizer);  // empty, with room for every charact
 void free_tokenizer(Tokenizer *tokenizer);
 
 // batch.c
-size_t n_batch_parts(const Config *config, uint64_t num_params);
+size_t n_batch_parts(const Run *run, uint64_t num_params);
 bool new_batch(Run *run);
 void free_batch(Batch *batch);
 

@@ -237,7 +237,7 @@ static bool softmax_backward(const Tape *t, Entry *e)
     return true;
 }
 
-const FastOperation fast_operations[N_OPS] = {
+FastOperation in_use[N_OPS] = {
     [OP_LINEAR] = {fast_linear_forward, fast_linear_backward, linear_forward_lanes,
                    linear_backward_lanes},
     [OP_ROW_DOTS] = {row_dots_forward, row_dots_backward, rows_forward_lanes, rows_backward_lanes},
@@ -246,4 +246,7 @@ const FastOperation fast_operations[N_OPS] = {
     [OP_SOFTMAX] = {softmax_forward, softmax_backward, NULL, NULL},
 };
 
+#else
+
+FastOperation in_use[N_OPS] = {{NULL}};
 #endif

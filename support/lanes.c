@@ -2,97 +2,234 @@
  *
  * A program that does the same to many inputs (here: to the positions of a document) records the
  * same entries again and again. Between tape_lane() and tape_end_lanes() they are only recorded.
- * compute_lanes() then computes entry 1 of all lanes, entry 2 of all lanes, and so on, and after
- * these what was recorded between the lanes; walk_lanes_back() does the same from the end. What
+ * compute() then computes entry 1 of all lanes, entry 2 of all lanes, and so on, and after these
+ * what was recorded between the lanes and after them; walk_back() does the same from the end. What
  * the lanes have in common, such as a matrix, is then fetched once for many of them.
  *
- * Lanes whose operations differ are computed in the order of the tape, and so are lanes for which
- * there is no memory. A tape has one group of lanes at a time: after tape_compute(), tape_lane()
- * does nothing until tape_mark() or tape_drop(). Without -DAUTOGRAD_LANES it never does anything.
+ * That is not the order of the tape. The numbers are the same if all lanes have the same
+ * operations, and if what entry k of a lane reads is not written by entry k or a later one of any
+ * other lane. Lanes for which this does not hold, or for which there is no memory, are unlike: they
+ * are computed in the order of the tape. A tape has one group of lanes at a time:
+ * after it is computed, tape_lane() does nothing until tape_mark() or tape_drop(). Without
+ * -DAUTOGRAD_LANES it never does anything.
  */
 #include "fast.h"
+#include "faster.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-struct Lanes *new_lanes(void)
+static void free_lanes(Tape *t)
 {
-    struct Lanes *lanes = calloc(1, sizeof *lanes);
-    if (!lanes) return NULL;
-#ifdef VECTORS
-    char *memory = lanes->memory = malloc((SHARED_SCRATCH + 8) * sizeof(double));
-    if (!memory) {
-        free_lanes(lanes);
-        return NULL;
-    }
-    lanes->scratch = (double *)(void *)(memory + 64 - (uintptr_t)memory % 64);
-#endif
-    return lanes;
-}
-
-void free_lanes(struct Lanes *lanes)
-{
+    struct Lanes *lanes = t->lanes;
     if (!lanes) return;
     free(lanes->first);
     free(lanes->at);
+    free(lanes->outsides);
     free(lanes->memory);
     free(lanes);
+    t->lanes = NULL;
 }
 
-void forget_lanes(Tape *t)
+static void forget_lanes(Tape *t)
 {
     struct Lanes *lanes = t->lanes;
     lanes->n = lanes->length = lanes->end = 0;
-    lanes->open = lanes->unlike = lanes->waiting = false;
+    lanes->n_outsides = 0;
+    lanes->open = lanes->unlike = t->waiting = false;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Recording. Values are made in the order of the tape. So the place of a value says who made it:
+ * what is before the mark are parameters, then come the vectors that lanes have in common, then the
+ * values of each lane.
+ */
+static size_t place_now(const Tape *t) { return t->this_chunk * t->chunk_size + t->n_values; }
+
+static inline size_t place_of(const Tape *t, const double *x)
+{
+    size_t now = ((uintptr_t)x - (uintptr_t)t->chunk) / sizeof *x;
+    if (now < t->chunk_size) return t->this_chunk * t->chunk_size + now;
+    for (size_t k = t->this_chunk; k-- > 0;) {
+        size_t at = ((uintptr_t)x - (uintptr_t)t->chunks[k]) / sizeof *x;
+        if (at < t->chunk_size) return k * t->chunk_size + at;
+    }
+    return 0;  // on no chunk: a parameter on another tape
+}
+
+// The count of values that are meant by an extent.
+static inline size_t extent_of(const Entry *e, Extent extent)
+{
+    switch (extent) {
+    case NO_VALUES: return 0;
+    case ONE_VALUE: return 1;
+    case N_VALUES: return e->n;
+    case A_ROW: return e->length;
+    case N_ROWS: return (size_t)(e->n - 1) * e->stride + e->length;
+    }
+    return 0;
 }
 
 #ifdef AUTOGRAD_LANES
+// A list with room for one more than n.
+static void *with_room(void *list, size_t n, size_t *max, size_t size)
+{
+    if (n < *max) return list;
+    size_t larger = *max ? 2 * *max : 64;
+    void *moved = realloc(list, larger * size);
+    if (moved) *max = larger;
+    return moved;
+}
+
 static bool more_lanes(struct Lanes *lanes)
 {
-    size_t max = lanes->max ? 2 * lanes->max : 64;
-    size_t *first = realloc(lanes->first, max * sizeof *first);
-    if (!first) return false;
-    lanes->first = first;
+    size_t max = lanes->max;
+    size_t *first = with_room(lanes->first, lanes->n, &max, sizeof *first);
+    if (first) lanes->first = first;
     // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
-    Entry **at = realloc(lanes->at, max * sizeof *at);
-    if (!at) return false;
-    lanes->at = at;
-    lanes->max = max;
+    Entry **at = first ? with_room(lanes->at, lanes->n, &lanes->max, sizeof *at) : NULL;
+    if (at) lanes->at = at;
+    return at != NULL;
+}
+
+// Notes an operand that is neither the lane's own nor a parameter. Lanes that are alike have the
+// same ones.
+static bool is_outside(struct Lanes *lanes, size_t k, Operand operand)
+{
+    size_t i = lanes->next++;
+    if (lanes->n > 1) {
+        const Outside *like = &lanes->outsides[i];
+        return i < lanes->n_outsides && like->k == k && like->operand == operand;
+    }
+    Outside *list = with_room(lanes->outsides, i, &lanes->max_outsides, sizeof *list);
+    if (!list) return false;
+    lanes->outsides = list;
+    lanes->outsides[lanes->n_outsides++] = (Outside){.k = k, .operand = operand};
+    return true;
+}
+
+// Is the lane that ends like the first one? Nearly all of its operands are its own, in the chunk
+// where it begins, or parameters, in the first chunk.
+static bool is_like(Tape *t)
+{
+    struct Lanes *lanes = t->lanes;
+    size_t first = lanes->first[lanes->n - 1], length = t->n_entries - first, size = t->chunk_size;
+    const Entry *begin = t->entries + first, *like = t->entries + lanes->first[0];
+    uintptr_t own = (uintptr_t)(t->chunks[lanes->own / size] + lanes->own % size);
+    uintptr_t own_bytes = (size - lanes->own % size) * sizeof(double);
+    uintptr_t parameters = (uintptr_t)t->chunks[0];
+    uintptr_t bytes = (lanes->mark < size ? lanes->mark : size) * sizeof(double);
+    lanes->next = 0;
+    if (lanes->n == 1) lanes->length = length;
+    if (length != lanes->length) return false;
+#define OUTSIDE(x) ((x)-own >= own_bytes && (x)-parameters >= bytes)
+    for (const Entry *e = begin, *end = e + length; e < end; e++, like++) {
+        uintptr_t out = (uintptr_t)e->out, a = (uintptr_t)e->a, b = (uintptr_t)e->b;
+        if (e->op != like->op) return false;
+        if (out - own >= own_bytes && !is_outside(lanes, (size_t)(e - begin), OUT)) return false;
+        if (OUTSIDE(a) && !is_outside(lanes, (size_t)(e - begin), A)) return false;
+        if (b && OUTSIDE(b) && !is_outside(lanes, (size_t)(e - begin), B)) return false;
+    }
+#undef OUTSIDE
+    return lanes->next == lanes->n_outsides;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What lanes have outside of their own values must be there in time: before any of it is computed,
+ * all lanes are looked at together.
+ */
+// Is what entry k of a lane reads from another lane made there by an entry before k?
+static bool made_before(const Tape *t, size_t k, size_t low, size_t high)
+{
+    const struct Lanes *lanes = t->lanes;
+    for (size_t lane = 0; lane < lanes->n; lane++) {
+        for (size_t i = lanes->first[lane] + k; i < lanes->first[lane] + lanes->length; i++) {
+            const Entry *e = &t->entries[i];
+            size_t out = place_of(t, e->out);
+            if (out < high && low < out + extent_of(e, operations[e->op].out)) return false;
+        }
+    }
+    return true;
+}
+
+// Where the values of one lane are that an Outside means.
+static inline void take_place(const Tape *t, const Entry *e, Outside *o)
+{
+    const OpRules *rules = &operations[e->op];
+    const double *x = o->operand == OUT ? e->out : o->operand == A ? e->a : e->b;
+    o->low = place_of(t, x);
+    o->high = o->low + extent_of(e, o->operand == OUT ? rules->out
+                                    : o->operand == A ? rules->a
+                                                      : rules->b);
+}
+
+// Finds where an operand of all lanes is. It is parameters, or in what they have in common, or it
+// is read from another lane that has made it.
+static bool locate(const Tape *t, Outside *all)
+{
+    const struct Lanes *lanes = t->lanes;
+    all->low = SIZE_MAX;
+    all->high = 0;
+    for (size_t lane = 0; lane < lanes->n; lane++) {
+        Outside o = *all;
+        take_place(t, &t->entries[lanes->first[lane] + o.k], &o);
+        if (o.operand == OUT && (o.low < lanes->mark || o.high > lanes->begin)) return false;
+        if (o.high > lanes->begin && !made_before(t, o.k, o.low, o.high)) return false;
+        all->low = o.low < all->low ? o.low : all->low;
+        all->high = o.high > all->high ? o.high : all->high;
+    }
+    return true;
+}
+
+// Does an entry read what is written there by the same or a later entry?
+static bool in_time(const Tape *t)
+{
+    const struct Lanes *lanes = t->lanes;
+    Outside *list = lanes->outsides;
+    for (size_t i = lanes->n_outsides; i-- > 0;) {
+        if (!locate(t, &list[i])) return false;
+        if (list[i].operand == OUT || list[i].high <= lanes->mark) continue;
+        for (size_t j = i; j < lanes->n_outsides; j++) {
+            bool meet = list[i].low < list[j].high && list[j].low < list[i].high;
+            if (list[j].operand == OUT && meet) return false;
+        }
+    }
     return true;
 }
 #endif
 
-void tape_lane(Tape *t)
+// The lane that is open ends.
+static void end_lanes(Tape *t)
 {
 #ifdef AUTOGRAD_LANES
-    struct Lanes *lanes = t->lanes;
-    if (!t->fused || (lanes->n > 0 && !lanes->waiting)) return;
-    tape_end_lanes(t);
-    if (lanes->n == lanes->max && !more_lanes(lanes)) {
-        lanes->unlike = true;
-        return;
-    }
-    lanes->first[lanes->n++] = t->n_entries;
-    lanes->open = lanes->waiting = true;
+    if (!t->lanes->open) return;
+    t->lanes->open = false;
+    if (!t->lanes->unlike) t->lanes->unlike = !is_like(t);
 #else
     (void)t;
 #endif
 }
 
-// The lane that is open ends. Is it like the first one?
-void tape_end_lanes(Tape *t)
+static void begin_lane(Tape *t)
 {
+#ifdef AUTOGRAD_LANES
     struct Lanes *lanes = t->lanes;
-    if (!lanes->open) return;
-    size_t first = lanes->first[lanes->n - 1], length = t->n_entries - first, k = 0;
-    const Entry *a = t->entries + lanes->first[0], *b = t->entries + first;
-    lanes->open = false;
-    if (lanes->n == 1) {
-        lanes->length = length;
+    if (lanes->n > 0 && !t->waiting) return;
+    end_lanes(t);
+    if (!more_lanes(lanes)) {
+        lanes->unlike = true;
         return;
     }
-    while (k < length && k < lanes->length && a[k].op == b[k].op) k++;
-    if (k < length || k < lanes->length) lanes->unlike = true;
+    lanes->own = place_now(t);
+    if (lanes->n == 0) {
+        lanes->begin = lanes->own;
+        lanes->mark = t->kept_chunk * t->chunk_size + t->kept_values;
+    }
+    lanes->first[lanes->n++] = t->n_entries;
+    lanes->open = t->waiting = true;
+#else
+    (void)t, (void)place_now, (void)place_of;
+#endif
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -123,29 +260,12 @@ static size_t work_of(const Entry *e)
     return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 64;
 }
 
-// The second operand of each operation: none, as many values as the first has, one value, or rows.
-// Without a row here, lanes of a new operation are not cut apart.
-typedef enum { UNKNOWN, NOTHING, AS_MANY, ONE, IN_ROWS } Second;
-static const Second second[N_OPS] = {
-    [OP_ADD] = AS_MANY,       [OP_MUL] = AS_MANY,          [OP_POW] = NOTHING,
-    [OP_LOG] = NOTHING,       [OP_EXP] = NOTHING,          [OP_RELU] = NOTHING,
-    [OP_ADD_CONST] = NOTHING, [OP_MUL_CONST] = NOTHING,    [OP_COPY] = NOTHING,
-    [OP_MUL_SCALAR] = ONE,    [OP_SUM] = NOTHING,          [OP_DOT] = AS_MANY,
-    [OP_ROW_DOTS] = IN_ROWS,  [OP_WEIGHTED_SUM] = IN_ROWS, [OP_SOFTMAX] = NOTHING,
-    [OP_RMSNORM] = NOTHING,
-};
-
 // The operands of an entry lie between low and high; so do their gradients, a chunk further on.
-// false: what the operation reads is not known here.
-static bool find_operands(const Entry *e, const double **low, const double **high)
+static void find_operands(const Entry *e, const double **low, const double **high)
 {
-    Second kind = second[e->op];
-    size_t n_a = e->op == OP_ROW_DOTS ? e->length : e->n;
-    size_t n_b = !e->b ? 0 : kind == AS_MANY ? e->n : kind == ONE ? 1 : 0;
-    if (kind == IN_ROWS) n_b = (size_t)(e->n - 1) * e->stride + e->length;
+    size_t n_a = extent_of(e, operations[e->op].a), n_b = extent_of(e, operations[e->op].b);
     *low = n_b > 0 && e->b < e->a ? e->b : e->a;
     *high = n_b > 0 && e->b + n_b > e->a + n_a ? e->b + n_b : e->a + n_a;
-    return kind != UNKNOWN;
 }
 
 // Cuts lanes into up to max parts; with `apart`, only where all operands of the lanes after a cut
@@ -157,9 +277,8 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, bool apart, siz
     const double *low = NULL, *high = NULL, *before = NULL, *end = NULL;
     Slope slope = lanes[0][k].n < lanes[n - 1][k].n ? RISING : EVEN;
     for (size_t lane = 0; lane < n; lane++) {
-        if (apart) {
-            if (!find_operands(&lanes[lane][k], &low, &high) || low < before) return 1;
-        }
+        if (apart) find_operands(&lanes[lane][k], &low, &high);
+        if (low < before) return 1;
         if (lane >= next && (lane == 0 || low >= end)) {
             cuts[n_parts++] = lane;
             next = cut_by_work(n, max, n_parts, slope);
@@ -185,6 +304,26 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool ap
     return true;
 }
 
+typedef struct {
+    double *values;
+    size_t n;
+} Values;
+
+static void clear_part(void *context, size_t part, size_t n_parts, double *unused)
+{
+    const Values *all = context;
+    size_t begin = cut(all->n, n_parts, part), end = cut(all->n, n_parts, part + 1);
+    (void)unused;
+    memset(all->values + begin, 0, (end - begin) * sizeof *all->values);
+}
+
+static bool clear(double *values, size_t n)
+{
+    size_t n_parts = parts_of(n);
+    if (n_parts > 1) share(clear_part, &(Values){values, n}, n_parts, NULL);
+    return n_parts > 1;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * The two walks.
  */
@@ -192,7 +331,7 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool ap
 static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
 {
     Op op = lanes[0][k].op;
-    bool (*faster)(Entry *) = fast_operation(op)->forward;
+    bool (*faster)(Entry *) = in_use[op].forward;
     void (*plain)(Entry *) = operations[op].forward;
     (void)t, (void)unused;
     for (size_t lane = 0; lane < n; lane++) {
@@ -204,7 +343,7 @@ static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k,
 static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
 {
     Op op = lanes[0][k].op;
-    bool (*faster)(const Tape *, Entry *) = fast_operation(op)->backward;
+    bool (*faster)(const Tape *, Entry *) = in_use[op].backward;
     void (*plain)(const Tape *, const Entry *) = operations[op].backward;
     (void)unused;
     for (size_t lane = n; lane-- > 0;) {
@@ -215,7 +354,7 @@ static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k
 
 static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    const FastOperation *fast = fast_operation(lanes[0][k].op);
+    const FastOperation *fast = &in_use[lanes[0][k].op];
     if (fast->forward_lanes && fast->forward_lanes(t, lanes, n, k)) return;
     if (share_lanes(t, lanes, n, k, false, forward_some)) return;
     forward_some(t, lanes, n, k, NULL);
@@ -223,7 +362,7 @@ static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 
 static void backward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    const FastOperation *fast = fast_operation(lanes[0][k].op);
+    const FastOperation *fast = &in_use[lanes[0][k].op];
     if (fast->backward_lanes && fast->backward_lanes(t, lanes, n, k)) return;
     if (share_lanes(t, lanes, n, k, true, backward_some)) return;
     backward_some(t, lanes, n, k, NULL);
@@ -239,34 +378,91 @@ static Entry *const *find_lanes(const Tape *t)
     return lanes->at;
 }
 
-void compute_lanes(Tape *t)
+static bool forward_one(Entry *e)
 {
-    tape_end_lanes(t);
+    bool (*faster)(Entry *) = in_use[e->op].forward;
+    return faster && faster(e);
+}
+
+// The entries from number i to `end`, in the order of the tape.
+static void compute_some(Tape *t, size_t i, size_t end)
+{
+    for (; i < end; i++) {
+        Entry *e = &t->entries[i];
+        if (!forward_one(e)) operations[e->op].forward(e);
+    }
+}
+
+static void compute(Tape *t)
+{
+    end_lanes(t);
     struct Lanes *lanes = t->lanes;
     size_t n = lanes->n, length = lanes->length;
-    lanes->waiting = false;
+    t->waiting = false;
+#ifdef AUTOGRAD_LANES
+    if (!lanes->unlike && n > 1) lanes->unlike = !in_time(t);
+#endif
     if (lanes->unlike || n < 2) {
-        forget_lanes(t);
+        compute_some(t, lanes->first[0], t->n_entries);
         return;
     }
     Entry *const *at = find_lanes(t);
     for (size_t k = 0; k < length; k++) forward_all(t, at, n, k);
     for (size_t lane = 1; lane < n; lane++) {  // then what is between two lanes
-        for (Entry *e = at[lane - 1] + length; e < at[lane]; e++) forward_all(t, &e, 1, 0);
+        compute_some(t, lanes->first[lane - 1] + length, lanes->first[lane]);
     }
-    t->n_computed = lanes->end = lanes->first[n - 1] + length;
+    lanes->end = lanes->first[n - 1] + length;
+    compute_some(t, lanes->end, t->n_entries);
 }
 
-size_t walk_lanes_back(const Tape *t)
+static void walk_back(Tape *t)
 {
     size_t n = t->lanes->n, length = t->lanes->length;
     Entry *const *at = find_lanes(t);
     for (size_t lane = n; lane-- > 1;) {
         for (Entry *e = at[lane]; e > at[lane - 1] + length;) {
             e--;
-            backward_all(t, &e, 1, 0);
+            backward_some(t, &e, 1, 0, NULL);
         }
     }
     for (size_t k = length; k-- > 0;) backward_all(t, at, n, k);
-    return t->lanes->first[0];
+}
+
+// If entry i is the last of the lanes: goes back through all of them, and sets i to their first.
+static bool backward_one(Tape *t, size_t *i)
+{
+    if (*i + 1 == t->lanes->end) {
+        walk_back(t);
+        *i = t->lanes->first[0];
+        return true;
+    }
+    Entry *e = &t->entries[*i];
+    bool (*faster)(const Tape *, Entry *) = in_use[e->op].backward;
+    return faster && faster(t, e);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Installing.
+ */
+static const Faster faster = {forward_one, backward_one, clear,        begin_lane,
+                              end_lanes,   compute,      forget_lanes, free_lanes};
+
+#ifdef AUTOGRAD_LANES
+const bool have_faster = true;
+#else
+const bool have_faster = false;
+#endif
+
+bool install_faster(Tape *t)
+{
+    struct Lanes *lanes = calloc(1, sizeof *lanes);
+    if (!lanes) return false;
+    t->lanes = lanes;
+    t->faster = &faster;
+#ifdef VECTORS
+    char *memory = lanes->memory = malloc((SHARED_SCRATCH + 8) * sizeof(double));
+    if (!memory) return false;
+    lanes->scratch = (double *)(void *)(memory + 64 - (uintptr_t)memory % 64);
+#endif
+    return true;
 }

@@ -5,6 +5,7 @@
  * is refused before it takes anything.
  */
 #define _XOPEN_SOURCE 700
+#include "faster.h"
 #include "job.h"
 
 bool fits_memory(double bytes)
@@ -32,11 +33,24 @@ bool size_model(Model *model, const Config *config, size_t vocab_size)
     return true;
 }
 
+// Without a state_dict it only counts, and returns NULL: the memory is taken once the size is known.
+Matrix *add_matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin)
+{
+    size_t i = model->n_matrices++;
+    uint64_t start = model->num_params;
+    model->num_params += (uint64_t)nout * nin;
+    if (!model->state_dict) return NULL;
+    Matrix *w = &model->state_dict[i];
+    *w = (Matrix){.rows = nout, .cols = nin, .data = model->params + start};
+    snprintf(w->name, sizeof w->name, "%s%s", prefix, name);
+    return w;
+}
+
 // Values that gpt() and softmax() make at a position that looks back at `seen`, and a few more.
 static double position_values(const Model *model, double seen)
 {
     double layers = (double)model->n_layer, heads = (double)model->n_head;
-    double width = (double)model->n_embd, wide = model->activation == RELU2 ? 24 : 20;
+    double width = (double)model->n_embd, wide = model->activation == RELU2 ? 26 : 22;
     double per_layer = wide * width + 2 * heads * (seen + 8);
     return layers * per_layer + 2 * width + 3 * (double)model->vocab_size + 32;
 }
@@ -93,13 +107,16 @@ static double longest(const Run *run)
 }
 
 // What every copy of a model has for itself: a cache, the tokens of a document, a tape.
-static bool new_workspace(Model *model, size_t room)
+static bool new_workspace(Model *model, size_t room, bool scalar)
 {
-    model->tape = (Tape){0};
+    Tape *tape = &model->tape;
+    *tape = (Tape){0};
     model->keys = calloc(model->n_layer, sizeof *model->keys);
     model->values = calloc(model->n_layer, sizeof *model->values);
     model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
-    return model->keys && model->values && model->tokens && tape_init(&model->tape, room);
+    if (!model->keys || !model->values || !model->tokens || !tape_init(tape, room)) return false;
+    if (scalar) tape->fused = 0;
+    return scalar || install_faster(tape);
 }
 
 // Takes the memory of the parameters, and of a tape for this many documents.
@@ -107,12 +124,10 @@ static bool new_parameters(Model *model, const Run *run, double batch)
 {
     size_t n = (size_t)model->num_params;
     model->state_dict = calloc(model->n_matrices, sizeof *model->state_dict);
-    bool ok = new_workspace(model, n + (size_t)tape_values(model, batch, longest(run)));
+    size_t room = n + (size_t)tape_values(model, batch, longest(run));
+    bool ok = new_workspace(model, room, run->job->o.scalar);
     if (!ok || !model->state_dict) return no_memory();
     model->tape.out_of_memory = run->job->out_of_memory;
-#ifdef MICROGPT_DEBUG
-    model->tape.fused = false;  // every single + and * is an entry, to be looked at
-#endif
     model->params = ag_vector(&model->tape, n);
     lay_out_parameters(model);
     tape_mark(&model->tape);  // the parameters stay
@@ -126,7 +141,7 @@ bool new_model(Run *run)
     if (!size_model(model, run->config, run->tokenizer.vocab_size)) return false;
     if (!model_fits(model, batch, longest(run))) return false;
     size_t n = (size_t)model->num_params;
-    if (n_batch_parts(run->config, n) > 0) batch = 0;  // the parts have tapes of their own
+    if (n_batch_parts(run, n) > 0) batch = 0;  // the parts have tapes of their own
     model->m = calloc(n, sizeof *model->m);
     model->v = calloc(n, sizeof *model->v);
     if (!model->m || !model->v) return no_memory();
@@ -147,8 +162,8 @@ bool copy_model(Model *copy, const Run *run, uint64_t batch)
 bool share_model(Model *copy, const Model *model)
 {
     *copy = *model;
-    bool ok = new_workspace(copy, model->tape.chunk_size - (size_t)model->num_params);
-    copy->tape.fused = model->tape.fused;
+    size_t room = model->tape.chunk_size - (size_t)model->num_params;
+    bool ok = new_workspace(copy, room, !model->tape.faster);
     copy->tape.out_of_memory = model->tape.out_of_memory;
     if (!ok) free_workspace(copy);
     return ok;

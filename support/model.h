@@ -6,9 +6,8 @@
 
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "../autograd.h"
-// defines: AdamRates, fast_adam()
-#include "adam.h"
-// defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE
+// defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE;
+// RECIPE_MICROGPT, RECIPE_LESSON
 #include "options.h"
 // defines: say(), which prints to standard output; report(), which prints
 // the error, if there is one, and returns the exit status
@@ -65,12 +64,17 @@ typedef struct {
 bool read_documents(Run *run);
 // Takes all memory of run->model, once.
 bool new_model(Run *run);
+// The next matrix of a model, with its numbers.
+Matrix *add_matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin);
 // Opens the files. A resumed run loads its model over the initial one.
 bool begin_training(Run *run);
-// For speed alone: the summed loss of a batch, in parts that threads share.
-// It also adds the gradients of the parameters. NULL: not worth it; nothing
-// is done.
+// For speed alone: the mean loss of a batch, in parts that threads share.
+// It also adds the gradients of the parameters; backward() then adds
+// nothing. NULL: not worth it; nothing is done.
 double *fast_batch(Run *run, uint64_t first);
+// For speed alone: moves the first parameters as adam() does, and clears
+// their gradients. Returns their count, which may be 0.
+size_t fast_adam(Model *model, const Config *config, double lr);
 // Is the loss finite? Asked before it can reach the parameters.
 bool check_loss(Run *run, uint64_t step, double loss);
 // Prints, logs, and saves now and then.
@@ -95,11 +99,14 @@ void shuffle(Documents *docs, Random *rng);
 size_t encode(const Tokenizer *tokenizer, uint32_t *text, size_t n);
 void lay_out_parameters(Model *model);
 void new_cache(Model *model, size_t positions);
+double *linear(Tape *tape, double *x, Matrix *w);
 double *softmax(Tape *tape, double *logits, size_t n);
+double *rmsnorm(Tape *tape, double *x, size_t n);
 double *gpt(Model *model, size_t token_id, size_t pos_id);
 size_t take_document(Model *model, const Document *doc);
 double *document_loss(Model *model, size_t n);
-double *sum_of_losses(const Run *, Model *, uint64_t first, uint64_t n);
+double *share_of_loss(const Run *, Model *, uint64_t first, uint64_t n);
+void adam(Model *model, const Config *config, double lr);
 double learning_rate(const Config *config, uint64_t step);
 
 #endif

@@ -1,6 +1,7 @@
 /* options.c: the table of options, their defaults, and their values as text and back. */
 #define _XOPEN_SOURCE 700
 #include "options.h"
+#include "faster.h"
 #include "output.h"
 #include "text.h"
 
@@ -42,6 +43,8 @@ const Option options[] = {
      "keep the last N documents out of training; print their loss"},
     {"threads", "N", 0, TRAIN | EVAL | HEADS, FEW, NOT_STORED, FIELD(threads),
      "threads to use; same result for every N (default: one per processor)"},
+    {"scalar", NULL, 0, TRAIN | SAMPLE | EVAL | HEADS, FLAG, NOT_STORED, FIELD(scalar),
+     "record every + and *, and let nothing but microgpt.c and autograd.c compute"},
     {"seed", "N", 0, TRAIN, UINT64, OF_RUN, CONFIG(seed), "seed of the random numbers"},
     {"seed", "N", 0, SAMPLE, UINT64, NOT_STORED, CONFIG(seed),
      "seed of the random numbers (default: continue from training)"},
@@ -88,21 +91,11 @@ const Option options[] = {
 const size_t N_OPTIONS = sizeof options / sizeof options[0];
 _Static_assert(sizeof options / sizeof options[0] <= 64, "Options.given has a bit for each");
 
-// What the recipes have in common.
-#define SHARED                                                                                     \
-    .batch = 1, .seed = 42, .n_layer = 1, .n_embd = 16, .n_head = 4, .lr = 0.01, .samples = 20,    \
-    .temperature = 0.5
-
-const Options recipes[] = {
-    [RECIPE_MICROGPT] = {.recipe = RECIPE_MICROGPT,
-                         .config = {SHARED, .steps = 1000, .block_size = 16, .beta1 = 0.85,
-                                    .beta2 = 0.99, .init_std = 0.08, .activation = RELU,
-                                    .schedule = LINEAR}},
-    [RECIPE_LESSON] = {.recipe = RECIPE_LESSON,
-                       .config = {SHARED, .steps = 500, .block_size = 8, .beta1 = 0.9,
-                                  .beta2 = 0.95, .init_std = 0.02, .zero_outputs = true,
-                                  .activation = RELU2, .schedule = COSINE}},
-};
+// A build that is not for speed does not prove its fast ways, so it does not use them.
+Options default_options(int recipe)
+{
+    return (Options){.recipe = recipe, .config = recipes[recipe], .scalar = !have_faster};
+}
 
 // Reads a whole number within the range of its kind.
 static bool set_whole_number(uint64_t *field, const Option *option, const char *value)

@@ -10,7 +10,8 @@
 
 #define VERSION "1.2.0"
 
-// The settings of a run: all that the algorithm can be told. The defaults are recipes[].
+// The settings of a run: all that the algorithm can be told. The defaults are recipes[], which
+// microgpt.c begins with.
 typedef struct {
     uint64_t seed;            // where the random numbers start
     uint64_t n_layer;         // layers
@@ -47,6 +48,7 @@ typedef struct {
     uint64_t step, fingerprint;  // of the run and its documents; in model files only
     double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
+    bool scalar;  // every + and * is an entry of the tape; nothing is there for speed alone
     bool new, quiet, tsv, help, version;
 } Options;
 
@@ -78,9 +80,10 @@ typedef struct {
 
 extern const Option options[];  // [N_OPTIONS]
 extern const size_t N_OPTIONS;
-extern const Options recipes[];  // [RECIPE_MICROGPT], [RECIPE_LESSON]: the defaults
-extern const Range ranges[];     // [kind] of a number
+extern const Config recipes[];  // [RECIPE_MICROGPT], [RECIPE_LESSON]
+extern const Range ranges[];    // [kind] of a number
 
+Options default_options(int recipe);
 bool set_option(Options *o, const Option *option, const char *value);  // false: not valid
 void option_text(const Option *option, const Options *o, char *text, size_t room);
 bool was_given(const Options *o, size_t offset);  // offset: FIELD(log), CONFIG(seed)

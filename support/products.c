@@ -141,7 +141,7 @@ static inline bool can_join(const Tape *t, Op op, const Entry *e, const Entry *b
 {
     if (e->b != before->b) return false;
     bool linear = op == OP_LINEAR, weighted = op == OP_WEIGHTED_SUM;
-    size_t n_in = linear ? e->w->cols : weighted ? before->n : e->length;
+    size_t n_in = weighted ? before->n : e->length;
     if (e->a < before->a + n_in || !same_chunk(t, e->a, before->a)) return false;
     if (!is_after(t, e->a, before->out, weighted ? e->length : before->n)) return false;
     if (linear) return true;
@@ -163,9 +163,9 @@ static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n,
     lanes += last ? n - p->n : 0;
     const Entry *e = &lanes[0][k];
     bool linear = op == OP_LINEAR, weighted = op == OP_WEIGHTED_SUM;
-    p->w = linear ? e->w->data : e->b;
-    p->stride = linear ? e->w->cols : e->stride;
-    p->cols = linear ? e->w->cols : e->length;
+    p->w = e->b;
+    p->stride = e->stride;
+    p->cols = e->length;
     p->c = linear || weighted ? 1 : e->c;
     for (size_t lane = 0; lane < p->n; lane++) {
         e = &lanes[lane][k];

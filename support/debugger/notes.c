@@ -307,7 +307,7 @@ void note_end_of_backward(void)
     draw_if_asked();
 }
 
-void note_adam(double lr, double beta1, double beta2)
+void note_adam(const Config *config, double lr)
 {
     if (!watched.model) return;
     walk_adam();
@@ -327,8 +327,8 @@ void note_adam(double lr, double beta1, double beta2)
     memcpy(now->v, model->v, bytes);
     now->step = model->steps_done;
     now->lr = lr;
-    now->beta1 = beta1;
-    now->beta2 = beta2;
+    now->beta1 = config->beta1;
+    now->beta2 = config->beta2;
     notes.phase = MOVED;
 }
 

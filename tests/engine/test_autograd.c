@@ -98,7 +98,7 @@ static void test_copy(void)
 {
     for (int atomic = 0; atomic < 2; atomic++) {
         start();
-        t.fused = !atomic;
+        t.fused = atomic ? 0 : FUSED;
         double *row = ag_vector(&t, 7), *a = ag_vector(&t, 3), *weigh = ag_vector(&t, 7);
         for (int i = 0; i < 7; i++) {
             row[i] = 70 + i, weigh[i] = i + 1;
@@ -115,7 +115,7 @@ static void test_copy(void)
         check_all_near("copy: gradient, of a value that was copied twice too",
                        (double[]){2, 3 + 6, 4}, grad(&t, a), 3, 0);
         check_all_near("copy: gradient of the row", weigh, grad(&t, row), 7, 0);
-        t.fused = true;
+        t.fused = FUSED;
     }
     start();
 }
@@ -631,7 +631,7 @@ static void plain_backward(double *result)
 static size_t run_one(Build *build, const Sizes *s, enum Way way, double *values, double *gradients)
 {
     tape_drop(&t);
-    t.fused = way != ATOMS;
+    t.fused = way != ATOMS ? FUSED : 0;
     placed.larger = NULL;
     for (size_t i = 0; i < N_INPUTS; i++) {
         buffer[i] = NAN;
@@ -663,7 +663,7 @@ static size_t run_one(Build *build, const Sizes *s, enum Way way, double *values
     for (size_t i = 0; i < N_INPUTS; i++) {
         gradients[i] = isnan(buffer[i]) && grad(&t, buffer)[i] != 0.5 ? NAN : grad(&t, buffer)[i];
     }
-    t.fused = true;
+    t.fused = FUSED;
     return n_out;
 }
 
@@ -1006,7 +1006,7 @@ static void test_passes(void)
     bool ok = true;
     for (int way = 0; way < 2; way++) {
         ok = tape_init(&both[way], 20000) && ok;
-        both[way].fused = !way;
+        both[way].fused = way ? 0 : FUSED;
         p[way] = ag_vector(&both[way], 25 + 5);
         w[way] = (Matrix){.rows = 5, .cols = 5, .data = p[way]};
         tape_mark(&both[way]);

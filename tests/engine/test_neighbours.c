@@ -73,7 +73,7 @@ static void test_operation(Op k, double beside, bool atomic)
         w.data = ag_vector(&t, w.rows * w.cols);
         for (size_t i = 0; i < w.rows * w.cols; i++) w.data[i] = any_number();
         tape_mark(&t);
-        t.fused = !atomic;
+        t.fused = atomic ? 0 : FUSED;
         double *a = slice(&t, n, beside), *b = slice(&t, n, beside);
         size_t results = 0;
         double *out = operate(&t, k, a, b, &w, n, &results);

@@ -29,7 +29,7 @@ static bool make_model(Trial *run, bool atomic)
     run->work.rng = &run->random;
     run->work.job = &job;
     bool ok = new_model(&run->work);
-    run->work.model.tape.fused = !atomic;
+    run->work.model.tape.fused = atomic ? 0 : FUSED;
     return ok;
 }
 
