@@ -19,7 +19,7 @@ enum { PART = 4, MOST_PARTS = 16, SMALL_MODEL = 1 << 14 };  // documents; parts;
 size_t n_batch_parts(const Run *run, uint64_t num_params)
 {
     uint64_t n = run->config->batch / PART;
-    if (run->job->o.scalar || !have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
+    if (run->job->o.scalar || !in_use.parts || !have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
     return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
 }
 
@@ -99,7 +99,7 @@ double *fast_batch(Run *run, uint64_t first)
 
 size_t fast_adam(Model *model, const Config *config, double lr)
 {
-    if (!model->tape.faster) return 0;
+    if (!in_use.adam || !model->tape.faster) return 0;
     double *p = model->params, t = (double)model->steps_done;
     AdamRates rates = {
         .lr = lr,

@@ -211,7 +211,8 @@ bool run_command(void)
         size_t n = processors();
         set_threads(o->threads ? (size_t)o->threads : n, n);
     }
-    bool ok = runs[bit](job);
+    bool computes = (bit & (TRAIN | SAMPLE | EVAL | HEADS)) != 0;
+    bool ok = (!computes || prove(o)) && runs[bit](job);
     if (missing_threads && !o->quiet) {
         note("%zu of %zu threads could not be started; the result is the same", missing_threads,
              missing_threads + n_threads);

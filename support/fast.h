@@ -14,6 +14,7 @@
 #define FAST_H
 
 #include "../autograd.h"
+#include "faster.h"
 #include "threads.h"
 
 #include <float.h>
@@ -107,20 +108,6 @@ static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope
 typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *scratch);
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
                  LanesPart *part);
-
-typedef struct {
-    bool (*forward)(Entry *e);
-    bool (*backward)(const Tape *t, Entry *e);
-    bool (*forward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-    bool (*backward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-} FastOperation;
-
-#ifdef VECTORS
-extern const FastOperation fast_operations[N_OPS];  // kernels.c; NULL where there is none
-#endif
-
-// lanes.c: what of these is used; the proof at the start of a command takes out what differs.
-extern FastOperation in_use[N_OPS];
 
 /* ------------------------------------------------------------------------------------------------
  * Vectors, as wide as the machine's, with GCC's and clang's vector types. There are none with other

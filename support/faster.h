@@ -9,4 +9,16 @@ extern const bool have_faster;
 // Installs it on a tape that is empty. false: not enough memory.
 bool install_faster(Tape *t);
 
+// Fast versions of an operation: of entry e, and of entry k of n lanes. They return false where
+// they do not apply; then nothing is done. A program may take out those that it does not trust.
+typedef struct {
+    bool (*forward)(Entry *e);
+    bool (*backward)(const Tape *t, Entry *e);
+    bool (*forward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
+    bool (*backward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
+    const char *file;  // where they are
+} FastOperation;
+extern FastOperation fast_operations[N_OPS];
+extern bool use_lanes;  // false: every tape is computed in its order
+
 #endif

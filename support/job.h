@@ -113,6 +113,15 @@ void free_workspace(Model *copy);
 bool new_tokenizer(Tokenizer *tokenizer);  // empty, with room for every character
 void free_tokenizer(Tokenizer *tokenizer);
 
+// prove.c
+typedef struct {
+    uint64_t fused;    // bit op: one entry per call may be recorded; see Tape
+    bool adam, parts;  // fast_adam(), fast_batch()
+} InUse;
+extern InUse in_use;           // of what is there for speed alone: what the proof has not ruled out
+bool prove(const Options *o);  // when a command begins that computes; false: no memory
+bool check(const Options *o);  // the same as a table, and more
+
 // batch.c
 size_t n_batch_parts(const Run *run, uint64_t num_params);
 bool new_batch(Run *run);

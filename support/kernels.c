@@ -237,16 +237,17 @@ static bool softmax_backward(const Tape *t, Entry *e)
     return true;
 }
 
-FastOperation in_use[N_OPS] = {
+FastOperation fast_operations[N_OPS] = {
     [OP_LINEAR] = {fast_linear_forward, fast_linear_backward, linear_forward_lanes,
-                   linear_backward_lanes},
-    [OP_ROW_DOTS] = {row_dots_forward, row_dots_backward, rows_forward_lanes, rows_backward_lanes},
+                   linear_backward_lanes, "support/products.c"},
+    [OP_ROW_DOTS] = {row_dots_forward, row_dots_backward, rows_forward_lanes, rows_backward_lanes,
+                     "support/kernels.c and products.c"},
     [OP_WEIGHTED_SUM] = {weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
-                         rows_backward_lanes},
-    [OP_SOFTMAX] = {softmax_forward, softmax_backward, NULL, NULL},
+                         rows_backward_lanes, "support/kernels.c and products.c"},
+    [OP_SOFTMAX] = {softmax_forward, softmax_backward, NULL, NULL, "support/kernels.c"},
 };
 
 #else
 
-FastOperation in_use[N_OPS] = {{NULL}};
+FastOperation fast_operations[N_OPS] = {{NULL}};
 #endif

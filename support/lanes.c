@@ -14,10 +14,11 @@
  * -DAUTOGRAD_LANES it never does anything.
  */
 #include "fast.h"
-#include "faster.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+bool use_lanes = true;
 
 static void free_lanes(Tape *t)
 {
@@ -214,7 +215,7 @@ static void begin_lane(Tape *t)
 {
 #ifdef AUTOGRAD_LANES
     struct Lanes *lanes = t->lanes;
-    if (lanes->n > 0 && !t->waiting) return;
+    if (!use_lanes || (lanes->n > 0 && !t->waiting)) return;
     end_lanes(t);
     if (!more_lanes(lanes)) {
         lanes->unlike = true;
@@ -331,7 +332,7 @@ static bool clear(double *values, size_t n)
 static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
 {
     Op op = lanes[0][k].op;
-    bool (*faster)(Entry *) = in_use[op].forward;
+    bool (*faster)(Entry *) = fast_operations[op].forward;
     void (*plain)(Entry *) = operations[op].forward;
     (void)t, (void)unused;
     for (size_t lane = 0; lane < n; lane++) {
@@ -343,7 +344,7 @@ static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k,
 static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *unused)
 {
     Op op = lanes[0][k].op;
-    bool (*faster)(const Tape *, Entry *) = in_use[op].backward;
+    bool (*faster)(const Tape *, Entry *) = fast_operations[op].backward;
     void (*plain)(const Tape *, const Entry *) = operations[op].backward;
     (void)unused;
     for (size_t lane = n; lane-- > 0;) {
@@ -354,7 +355,7 @@ static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k
 
 static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    const FastOperation *fast = &in_use[lanes[0][k].op];
+    const FastOperation *fast = &fast_operations[lanes[0][k].op];
     if (fast->forward_lanes && fast->forward_lanes(t, lanes, n, k)) return;
     if (share_lanes(t, lanes, n, k, false, forward_some)) return;
     forward_some(t, lanes, n, k, NULL);
@@ -362,7 +363,7 @@ static void forward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 
 static void backward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    const FastOperation *fast = &in_use[lanes[0][k].op];
+    const FastOperation *fast = &fast_operations[lanes[0][k].op];
     if (fast->backward_lanes && fast->backward_lanes(t, lanes, n, k)) return;
     if (share_lanes(t, lanes, n, k, true, backward_some)) return;
     backward_some(t, lanes, n, k, NULL);
@@ -380,7 +381,7 @@ static Entry *const *find_lanes(const Tape *t)
 
 static bool forward_one(Entry *e)
 {
-    bool (*faster)(Entry *) = in_use[e->op].forward;
+    bool (*faster)(Entry *) = fast_operations[e->op].forward;
     return faster && faster(e);
 }
 
@@ -437,7 +438,7 @@ static bool backward_one(Tape *t, size_t *i)
         return true;
     }
     Entry *e = &t->entries[*i];
-    bool (*faster)(const Tape *, Entry *) = in_use[e->op].backward;
+    bool (*faster)(const Tape *, Entry *) = fast_operations[e->op].backward;
     return faster && faster(t, e);
 }
 

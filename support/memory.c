@@ -115,7 +115,7 @@ static bool new_workspace(Model *model, size_t room, bool scalar)
     model->values = calloc(model->n_layer, sizeof *model->values);
     model->tokens = calloc(model->block_size + 1, sizeof *model->tokens);
     if (!model->keys || !model->values || !model->tokens || !tape_init(tape, room)) return false;
-    if (scalar) tape->fused = 0;
+    tape->fused = scalar ? 0 : in_use.fused;
     return scalar || install_faster(tape);
 }
 
