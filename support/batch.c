@@ -19,7 +19,8 @@ enum { PART = 4, MOST_PARTS = 16, SMALL_MODEL = 1 << 14 };  // documents; parts;
 size_t n_batch_parts(const Run *run, uint64_t num_params)
 {
     uint64_t n = run->config->batch / PART;
-    if (run->job->o.scalar || !in_use.parts || !have_threads || n < 2 || num_params > SMALL_MODEL) return 0;
+    if (run->job->o.scalar || !in_use.parts || !have_threads || n < 2 || num_params > SMALL_MODEL)
+        return 0;
     return n < MOST_PARTS ? (size_t)n : MOST_PARTS;
 }
 

@@ -183,6 +183,8 @@ static bool run_page(Job *job)
     return true;
 }
 
+static bool run_check(Job *job) { return check(&job->o); }
+
 bool read_command_line(int argc, char **argv)
 {
     Job *job = &the_job;
@@ -198,7 +200,7 @@ bool run_command(void)
 {
     static bool (*const runs[])(Job * job) = {
         [TRAIN] = run_train, [SAMPLE] = run_sample, [EVAL] = run_eval,
-        [HEADS] = run_heads, [PAGE] = run_page,
+        [HEADS] = run_heads, [PAGE] = run_page,     [CHECK] = run_check,
     };
     Job *job = &the_job;
     const Options *o = &job->o;

@@ -52,7 +52,7 @@ typedef struct {
     bool new, quiet, tsv, help, version;
 } Options;
 
-enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };  // commands, as bits
+enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16, CHECK = 32 };  // commands, as bits
 typedef enum { FLAG, TEXT, NAME, COUNT, POSITIVE, SIZE, FEW, UINT64, REAL, FRACTION } Kind;
 
 // What a model file stores, as bits: a property of the model, or of the run that trains it. A

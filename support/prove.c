@@ -339,7 +339,7 @@ static double weighted_result(Entry *e, size_t n_out, const double *weights)
 static double derivative_error(const Tape *t, Entry *e, double *operand, size_t n,
                                const double *weights, size_t n_out, double *expected, double *added)
 {
-    double worst = 0, largest = 1e-300, h = 1e-5;
+    double worst = 0, largest = 1e-3, h = 1e-5;
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(grad(t, operand)[i]));
     for (size_t i = 0; i < n; i++) {
         double old = operand[i], g = grad(t, operand)[i];
@@ -391,9 +391,10 @@ static bool try_derivative(Tape *t, Op op, const Shape *shape, bool positive)
                  function_of(op, "backward"), i == 1 ? 'a' : 'b', shape->n);
         if (!agrees(error, DERIVATIVE, what,
                     "%s() in autograd.c is not the derivative of %s(): operand %c: expected %.6g, "
-                    "it added %.6g; it runs all the same",
+                    "it added %.6g; %s",
                     function_of(op, "backward"), function_of(op, "forward"), i == 1 ? 'a' : 'b',
-                    expected, added))
+                    expected, added,
+                    in_use.fused >> op & 1 ? "it runs all the same" : "the atoms run"))
             return true;
     }
     return true;
@@ -403,17 +404,18 @@ static void prove_derivatives(Tape *t)
 {
     static const Shape shapes[] = {{1, 3, 1, false}, {5, 4, 1, false}};
     for (Op op = 0; op < N_OPS; op++) {
-        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-            if (no_derivative >> op & 1) {
-                if (proof.table && i == 0)
-                    say("%-58s %8s  not compared\n", function_of(op, "backward"), "");
-            } else if (!try_derivative(t, op, &shapes[i], false) &&
-                       !try_derivative(t, op, &shapes[i], true)) {
-                agrees(INFINITY, 0, operations[op].name,
-                       "%s() in autograd.c: no operands were found for it, so its derivative is "
-                       "not compared",
-                       function_of(op, "forward"));
-            }
+        size_t n_wrong = proof.n_wrong;
+        if (no_derivative >> op & 1) {
+            if (proof.table) say("%-58s %8s  not compared\n", function_of(op, "backward"), "");
+            continue;
+        }
+        for (size_t i = 0; i < 2 && proof.n_wrong == n_wrong; i++) {
+            if (try_derivative(t, op, &shapes[i], false)) continue;
+            if (try_derivative(t, op, &shapes[i], true)) continue;
+            agrees(INFINITY, 0, operations[op].name,
+                   "%s() in autograd.c: no operands were found for it; its derivative is not "
+                   "compared",
+                   function_of(op, "forward"));
         }
     }
 }
@@ -508,10 +510,10 @@ static void end_trial(Trial *trial)
     free_model(&trial->job.run.model);
 }
 
-static double *loss_of(Run *run)
+static double *loss_of(Run *run, bool parts)
 {
     tape_drop(&run->model.tape);
-    double *loss = fast_batch(run, 0);
+    double *loss = parts ? fast_batch(run, 0) : NULL;
     return loss ? loss : share_of_loss(run, &run->model, 0, run->config->batch);
 }
 
@@ -526,7 +528,7 @@ static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
     trial->n = 1 + (size_t)model->num_params;
     trial->results = ok ? malloc(trial->n * sizeof *trial->results) : NULL;
     if (trial->results) {
-        double *loss = loss_of(&trial->job.run);
+        double *loss = loss_of(&trial->job.run, way == PARTS);
         trial->results[0] = *value(&model->tape, loss);
         backward(&model->tape, loss);
         memcpy(trial->results + 1, grad(&model->tape, model->params),
@@ -539,10 +541,11 @@ static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
 }
 
 // The ways to compute a model, each beside one that is closer to its definition.
+enum { N_COMPARED = 4 };
 static const struct {
     Way way, beside;
     const char *what, *note;
-} ways[] = {
+} ways[N_COMPARED] = {
     {ENTRIES, ATOMS, "one entry per call, and atoms",
      "gpt() in microgpt.c as atoms and as entries of autograd.c differ; running the atoms"},
     {LANES, ENTRIES, "positions side by side, and one after another",
@@ -553,28 +556,29 @@ static const struct {
      "share_of_loss() in microgpt.c and fast_batch() in support/batch.c differ; running one tape"},
 };
 
-// Without `all` only the last of them: the others are the mechanism's own business, or were
-// compared function by function.
-static bool prove_model(const Options *o, size_t longest, bool all)
+// The largest difference of the losses, or of the gradients.
+static double trial_difference(const Trial *trial, const Trial *beside)
+{
+    double loss = 0, size = 1e-300, gradients = 0, largest = 1e-300;
+    compare(trial->results, beside->results, 1, &loss, &size);
+    compare(trial->results + 1, beside->results + 1, trial->n - 1, &gradients, &largest);
+    return fmax(loss / size, gradients / largest);
+}
+
+// From the first of the ways on. One that differs is not used.
+static bool prove_model(const Options *o, size_t longest, size_t first, size_t end)
 {
     static Trial trials[N_WAYS];
-    size_t n = sizeof ways / sizeof ways[0];
-    Way first = all ? ATOMS : LANES;
-    bool ok = run_way(&trials[first], o, longest, first);
-    for (size_t i = all ? 0 : n - 1; ok && i < n; i++) {
-        Trial *trial = &trials[ways[i].way];
-        const Trial *beside = &trials[ways[i].beside];
-        ok = run_way(trial, o, longest, ways[i].way);
-        double difference = 0;
-        for (size_t k = 0; ok && k < 2; k++) {  // the loss by itself, then the gradients
-            double apart = 0, large = 1e-300;
-            compare(trial->results + k, beside->results + k, k ? trial->n - 1 : 1, &apart, &large);
-            difference = fmax(difference, apart / large);
-        }
-        if (!ok || agrees(difference, SAME, ways[i].what, "%s", ways[i].note)) continue;
-        if (ways[i].way == ENTRIES) in_use.fused = 0;
-        if (ways[i].way == LANES) use_lanes = false;
-        if (ways[i].way == PARTS) in_use.parts = false;
+    bool ok = run_way(&trials[ways[first].beside], o, longest, ways[first].beside);
+    for (size_t i = first; ok && i < end; i++) {
+        Way way = ways[i].way;
+        ok = run_way(&trials[way], o, longest, way);
+        if (!ok || agrees(trial_difference(&trials[way], &trials[ways[i].beside]), SAME,
+                          ways[i].what, "%s", ways[i].note))
+            continue;
+        if (way == ENTRIES) in_use.fused = 0;
+        if (way == LANES) use_lanes = false;
+        if (way == PARTS) in_use.parts = false;
     }
     for (size_t way = 0; way < N_WAYS; way++) {
         free(trials[way].results);
@@ -583,28 +587,58 @@ static bool prove_model(const Options *o, size_t longest, bool all)
     return ok;
 }
 
-// Options for a model that is as small as can be, but has all parts of the one that is asked for.
-static Options small_options(const Options *o)
+// The same model, but as small as can be.
+static Options small_options(const Options *o, uint64_t n_layer, uint64_t n_head)
 {
     Options small = *o;
-    Config *config = &small.config;
-    config->n_layer = 1;
-    config->n_head = 2;
-    config->n_embd = 4;
-    config->block_size = 3;
-    config->batch = 8;
-    config->holdout = 0;
+    small.config.n_layer = n_layer;
+    small.config.n_head = n_head;
+    small.config.n_embd = 2 * n_head;
+    small.config.block_size = 3;
+    small.config.batch = 8;
+    small.config.holdout = 0;
     return small;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The two commands.
- */
-bool prove(const Options *o)
+// Every gradient of a model, and differences of its loss, matrix by matrix.
+static bool check_gradients(const Options *o)
 {
-    Options small = small_options(o);
+    static Trial trial;
+    bool ok = begin_trial(&trial, o, 2, o->scalar);
+    Run *run = &trial.job.run;
+    Model *model = &run->model;
+    for (size_t k = 0; ok && k < model->n_matrices; k++) {
+        const Matrix *w = &model->state_dict[k];
+        double *g = grad(&model->tape, w->data), h = 1e-5, worst = 0, largest = 1e-300;
+        memset(grad(&model->tape, model->params), 0, (size_t)model->num_params * sizeof *g);
+        backward(&model->tape, loss_of(run, false));
+        for (size_t i = 0; i < w->rows * w->cols; i++) {
+            double old = w->data[i], gradient = g[i];
+            w->data[i] = old + h;
+            double above = *value(&model->tape, loss_of(run, false));
+            w->data[i] = old - h;
+            double difference = (above - *value(&model->tape, loss_of(run, false))) / (2 * h);
+            w->data[i] = old;
+            worst = fmax(worst, fabs(difference - gradient));
+            largest = fmax(largest, fabs(difference));
+        }
+        char what[96];
+        snprintf(what, sizeof what, "gradients of %s, and differences", w->name);
+        agrees(worst / largest, DERIVATIVE, what,
+               "gradients of %s are not what differences of the loss say: an operation above, or "
+               "backward() in autograd.c, is wrong",
+               w->name);
+    }
+    end_trial(&trial);
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The proof when a command begins, and the command `check`.
+ */
+static bool prove_parts(const Options *o, bool fast)
+{
     Tape tapes[2] = {{0}, {0}};
-    if (!have_faster || o->scalar) return true;
     bool ok = tape_init(&tapes[0], ROOM) && tape_init(&tapes[1], ROOM);
     if (ok) {
         tapes[0].fused = 0;
@@ -614,8 +648,37 @@ bool prove(const Options *o)
         tape_drop(&tapes[1]);
         ok = install_faster(&tapes[1]);
     }
-    for (Op op = 0; ok && op < N_OPS; op++) prove_fast(tapes, op);
+    for (Op op = 0; ok && fast && op < N_OPS; op++) prove_fast(tapes, op);
     tape_free(&tapes[0]);
     tape_free(&tapes[1]);
-    return (ok && prove_adam(&o->config) && prove_model(&small, 2, false)) || no_memory();
+    return ok && (!fast || prove_adam(&o->config));
+}
+
+bool prove(const Options *o)
+{
+    Options small = small_options(o, 1, 2);
+    if (!have_faster || o->scalar) return true;
+    return (prove_parts(o, true) && prove_model(&small, 2, N_COMPARED - 1, N_COMPARED)) ||
+           no_memory();
+}
+
+// The model in full, with as many positions as atoms leave room for.
+bool check(const Options *o)
+{
+    Options full = *o, few = small_options(o, o->config.n_layer > 1 ? 2 : 1, 4);
+    Model sizes;
+    full.config.batch = 2;
+    full.config.holdout = 0;
+    if (!size_model(&sizes, &full.config, VOCAB)) return false;
+    size_t longest = 1 + 2000000 / (size_t)sizes.num_params;
+    free_model(&sizes);
+    if (longest > 11) longest = 11;
+    proof.table = true;
+    say("%-58s %8s\n", "what is compared", "differ by");
+    bool fast = have_faster && !o->scalar;
+    bool ok = prove_parts(o, fast);
+    if (ok && fast) ok = prove_model(&full, longest, 0, N_COMPARED - 1);
+    if (ok && fast) ok = prove_model(&few, 2, N_COMPARED - 1, N_COMPARED);
+    if (!ok || !check_gradients(&few)) return no_memory();
+    return proof.n_wrong == 0 || fail("check: %zu comparisons differ", proof.n_wrong);
 }
