@@ -751,6 +751,7 @@ void backward(Tape *t, double *result)
         Entry *e = &t->entries[i];
         assert(on_tape(t, e->a) && "the operands are values of this tape");
         assert((!operations[e->op].b || on_tape(t, e->b)) && "b is, too");
+        (void)on_tape;
         if (e->n == 1) {
             do_atom(t, e, false);
         } else {

@@ -250,6 +250,7 @@ static void do_lanes(void *context, size_t part, size_t n_parts, double *scratch
     const SharedLanes *shared = context;
     size_t first = shared->cuts[part], n = shared->cuts[part + 1] - first;
     assert(n > 0 && shared->cuts[0] == 0 && shared->cuts[n_parts] == shared->n);
+    (void)n_parts;
     shared->part(shared->t, shared->lanes + first, n, shared->k, scratch);
 }
 

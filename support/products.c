@@ -91,6 +91,7 @@ static void do_part(void *context, size_t part, size_t n_parts, double *scratch)
 {
     const Shared *shared = context;
     assert(shared->across * shared->down == n_parts);
+    (void)n_parts;
     do_task(shared, part, scratch);
 }
 
@@ -101,6 +102,7 @@ static void do_part_of_two(void *context, size_t part, size_t n_parts, double *s
     size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
     size_t both = 2 * smaller(n[0], n[1]), more = n[0] > n[1] ? 0 : 1;
     assert(n[0] + n[1] == n_parts);
+    (void)n_parts;
     size_t which = part < both ? part % 2 : more;
     do_task(&shared[which], part < both ? part / 2 : part - both / 2, scratch);
 }

@@ -150,7 +150,7 @@ static double token_work(const Model *model, size_t pos_id)
 static bool measure(const Case *bench, const char *names, size_t threads, Result *result)
 {
     static Job job;  // no lines, no bar, no log, nothing to save
-    job.o = recipes[RECIPE_MICROGPT];
+    job.o = default_options(RECIPE_MICROGPT);
     Config *config = &job.o.config;
     Random random;
     Run work = {.config = config, .rng = &random, .job = &job};

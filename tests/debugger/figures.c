@@ -40,6 +40,14 @@ static void top5(size_t position, const double *probs, size_t n)
     }
 }
 
+// The matrix that an entry multiplies with.
+static const Matrix *matrix_of(const Model *model, const Entry *e)
+{
+    const Matrix *w = model->state_dict;
+    while (w->data != e->b) w++;
+    return w;
+}
+
 static void walk(const Model *model)
 {
     const Tape *tape = &model->tape;
@@ -57,10 +65,11 @@ static void walk(const Model *model)
             n_norms++;
             head = 0;
             both("rmsnorm", layer, position, e->a, e->out, E);
-        } else if (e->op == OP_LINEAR && e->w != model->lm_head) {
-            const char *name = strchr(e->w->name, '.') + 1;
-            figures(name, layer, position, e->out, e->w->rows);
-            if (e->w->rows == e->w->cols) {
+        } else if (e->op == OP_LINEAR && e->b != model->lm_head->data) {
+            const Matrix *w = matrix_of(model, e);
+            const char *name = strchr(w->name, '.') + 1;
+            figures(name, layer, position, e->out, w->rows);
+            if (w->rows == w->cols) {
                 snprintf(key, sizeof key, "around_%s", name);
                 both(key, layer, position, e->a, e->out, E);
             }
@@ -88,7 +97,8 @@ int main(int argc, char **argv)
     static Job job;
     Run *run = &job.run;
     if (argc != 5) return 2;
-    job.o = recipes[RECIPE_MICROGPT];
+    job.o = default_options(RECIPE_MICROGPT);
+    job.o.scalar = false;
     job.o.config.n_layer = strtoul(argv[2], NULL, 10);
     job.o.config.n_embd = strtoul(argv[3], NULL, 10);
     job.o.config.n_head = strtoul(argv[4], NULL, 10);
@@ -125,7 +135,7 @@ int main(int argc, char **argv)
     figures("wte", 0, 24, model->wte->data + 24 * model->n_embd, model->n_embd);
     figures("wte_grad", 0, 24, grad(tape, model->wte->data + 24 * model->n_embd), model->n_embd);
     printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
-    adam(model, learning_rate(config, 0), config->beta1, config->beta2);
+    adam(model, config, learning_rate(config, 0));
     printf("param_after %.17g\nm %.17g\nv %.17g\n", *p, model->m[at], model->v[at]);
     free(bytes);
     free(run->docs.list);

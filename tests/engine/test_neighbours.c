@@ -37,7 +37,7 @@ static bool clean(const Tape *t, double *x, size_t n)
 // that this test does not know.
 static double *operate(Tape *t, Op k, double *a, double *b, Matrix *w, size_t n, size_t *results)
 {
-    *results = k == OP_LINEAR ? w->rows : k == OP_SUM || k == OP_DOT || k == OP_ROW_DOTS ? 1 : n;
+    *results = k == OP_LINEAR ? w->rows : k == OP_SUM || k == OP_ROW_DOTS ? 1 : n;
     switch (k) {
     case OP_ADD: return ag_add(t, a, b, n);
     case OP_MUL: return ag_mul(t, a, b, n);
@@ -48,9 +48,7 @@ static double *operate(Tape *t, Op k, double *a, double *b, Matrix *w, size_t n,
     case OP_ADD_CONST: return ag_add_const(t, a, 0.5, n);
     case OP_MUL_CONST: return ag_mul_const(t, a, 0.5, n);
     case OP_COPY: return ag_copy(t, slice(t, 0, 7) + 3, a, n);
-    case OP_MUL_SCALAR: return ag_mul_scalar(t, a, b, n);
     case OP_SUM: return ag_sum(t, a, n);
-    case OP_DOT: return ag_dot(t, ag_vector(t, 1), a, b, n);
     case OP_ROW_DOTS: return ag_row_dots(t, a, b, 1, n, n, 0.5);
     case OP_WEIGHTED_SUM: return ag_weighted_sum(t, b, a, 1, n, n);
     case OP_LINEAR: return linear(t, a, w);

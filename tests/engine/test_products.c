@@ -6,7 +6,7 @@
 // also built with -DAUTOGRAD_TILE=2
 // also built with -DAUTOGRAD_TILE=3 only with ALL=1
 // also built with -DAUTOGRAD_TILE=4 only with ALL=1
-#include "../../autograd.h"
+#include "../../support/faster.h"
 #include "../test.h"
 
 enum { MAX = 130 };  // lanes
@@ -109,7 +109,7 @@ static const char *wrong(const Case *c)
         tape_lane(&t);
         out[s] = c->kind == DOTS   ? ag_row_dots(&t, in, rows[d], seen, c->stride, c->cols, 0.7)
                  : c->kind == SUMS ? ag_weighted_sum(&t, in, rows[d], seen, c->stride, c->cols)
-                                   : ag_linear(&t, ag_vector(&t, n_out), in, &w);
+                                   : ag_linear(&t, in, &w);
         ag_dot(&t, losses + 2 * s, out[s], weights[s], n_out);
         ag_dot(&t, losses + 2 * s + 1, in, others[s],
                n_in);  // a second use: its gradients are there first
@@ -210,7 +210,7 @@ static void test_large(void)
 // With so much room per chunk: enough for a case, or so little that its lanes are in many.
 static void test_all(size_t chunk)
 {
-    if (!tape_init(&t, chunk)) {
+    if (!tape_init(&t, chunk) || !install_faster(&t)) {
         check(false, "memory for the tape: expected some, saw none");
         return;
     }

@@ -151,8 +151,8 @@ static void test_operands(void)
     } cases[] = {
         {OP_ADD, 8, 0, 0, 8, 8},
         {OP_MUL, 1, 0, 0, 1, 1},
-        {OP_MUL_SCALAR, 8, 0, 0, 8, 1},
-        {OP_DOT, 8, 0, 0, 8, 8},
+        {OP_ROW_DOTS, 1, 8, 8, 8, 8},
+        {OP_LINEAR, 5, 8, 8, 8, 40},
         {OP_ROW_DOTS, 3, 4, 10, 4, 24},
         {OP_ROW_DOTS, 7, 4, 4, 4, 28},
         {OP_WEIGHTED_SUM, 3, 8, 10, 3, 28},

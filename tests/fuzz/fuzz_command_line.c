@@ -20,7 +20,8 @@ static void check_limits(const Options *o)
         if (options[i].kind > NAME && options[i].kind < REAL) {
             uint64_t n = *(const uint64_t *)field;
             PROMISE((double)n <= max);
-            const char *recipe = (const char *)&recipes[o->recipe];
+            Options defaults = default_options(o->recipe);
+            const char *recipe = (const char *)&defaults;
             PROMISE((double)n >= min || n == *(const uint64_t *)(recipe + options[i].offset));
         } else if (options[i].kind >= REAL) {
             double x = *(const double *)field;

@@ -76,7 +76,7 @@ typedef struct {
 // Trains on documents of one kind for a step. Its need is between what it takes, and `most` times as much.
 static void check_need(Sizes s, double most)
 {
-    Config config = recipes[RECIPE_MICROGPT].config;
+    Config config = recipes[RECIPE_MICROGPT];
     config.n_layer = s.n_layer;
     config.n_embd = s.n_embd;
     config.n_head = s.n_head;

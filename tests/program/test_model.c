@@ -6,6 +6,7 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
+#include "../../support/adam.h"
 #include "../../support/fast.h"
 #include "../../support/job.h"
 #include "../test.h"
@@ -22,20 +23,19 @@ typedef struct {
 
 static Job job;
 
-// The rest of new_model(): what is atomic has an entry for each + and *.
+// What is atomic has an entry for each + and *.
 static bool make_model(Trial *run, bool atomic)
 {
     run->work.config = &run->o.config;
     run->work.rng = &run->random;
     run->work.job = &job;
-    bool ok = new_model(&run->work);
-    run->work.model.tape.fused = atomic ? 0 : FUSED;
-    return ok;
+    job.o.scalar = atomic;
+    return new_model(&run->work);
 }
 
 static bool start_run(Trial *run, int recipe, uint64_t batch, bool atomic)
 {
-    *run = (Trial){.o = recipes[recipe]};
+    *run = (Trial){.o = default_options(recipe)};
     run->o.config.batch = batch;
     random_seed(&run->random, run->o.config.seed);
     unsigned char *text = NULL;
@@ -83,8 +83,7 @@ static double forward_backward(Trial *run, uint64_t step)
 
 static void update(Trial *run, uint64_t step)
 {
-    adam(&run->work.model, learning_rate(&run->o.config, step), run->o.config.beta1,
-         run->o.config.beta2);
+    adam(&run->work.model, &run->o.config, learning_rate(&run->o.config, step));
 }
 
 // A whole step, as train() does it.
@@ -93,7 +92,7 @@ static double train_step(Run *work, uint64_t step)
     const Config *config = work->config;
     double *loss = step_loss(work, step);
     backward(&work->model.tape, loss);
-    adam(&work->model, learning_rate(config, step), config->beta1, config->beta2);
+    adam(&work->model, config, learning_rate(config, step));
     return *loss;
 }
 
@@ -115,7 +114,7 @@ static void test_fading(void)
             want[i] -=
                 0.01 * (want_m[i] / rates.correct1) / (sqrt(want_v[i] / rates.correct2) + 1e-8);
         }
-        if (!fast_adam(p, g, m, v, N, &rates)) return;  // not in this build
+        if (move_parameters(p, g, m, v, N, &rates) != N) return;  // not in this build
         for (size_t i = 0; i < N; i++) {
             n_tiny += fpclassify(m[i]) == FP_SUBNORMAL || fpclassify(v[i]) == FP_SUBNORMAL;
             n_left += t == STEPS && (fpclassify(m[i]) != FP_ZERO || fpclassify(v[i]) != FP_ZERO);
@@ -126,7 +125,7 @@ static void test_fading(void)
     check_size("means that are left", 0, n_left);
     m[3] = v[3] = NAN;
     g[5] = INFINITY;
-    fast_adam(p, g, m, v, N, &rates);
+    move_parameters(p, g, m, v, N, &rates);
     check(isnan(p[3]) && !isfinite(p[5]), "what is not a number is not lost");
 }
 
@@ -279,7 +278,7 @@ static void test_atoms(size_t n_layer, size_t n_embd, size_t n_head, size_t voca
         want[OP_ADD_CONST] += heads * seen;
         want[OP_EXP] += heads * seen;
         want[OP_POW] += heads;
-        want[OP_COPY] += heads * d;
+        want[OP_COPY] += heads * d + n_layer * 2 * e;  // and the key and the value, to the cache
         // the sum of two embeddings, the residuals, the activation
         want[OP_ADD] += e + n_layer * 2 * e;
         want[OP_RELU] += n_layer * 4 * e;
@@ -526,6 +525,13 @@ static void test_wide(size_t n_layer, size_t n_embd, size_t n_head, size_t block
 /* ------------------------------------------------------------------------------------------------------------------
  * Batches: the loss and the gradients of several documents in one step are the means of theirs, one by one.
  */
+#ifdef AUTOGRAD_LANES
+static size_t lanes_together(const Tape *tape)
+{
+    return tape->lanes && tape->lanes->end > 0 ? tape->lanes->n : 0;
+}
+#endif
+
 static void test_batch(uint64_t batch, bool atomic)
 {
     Trial run;
@@ -568,8 +574,10 @@ static void test_batch(uint64_t batch, bool atomic)
         size_t n = run.work.docs.list[2 * batch + i].length + 1;
         lanes += n < model->block_size ? n : model->block_size;
     }
-    size_t seen_lanes = model->tape.lanes->n;
-    for (size_t i = 0; i < job.batch.n; i++) seen_lanes += job.batch.parts[i].tape.lanes->n;
+    size_t seen_lanes = lanes_together(&model->tape);
+    for (size_t i = 0; i < job.batch.n; i++) {
+        seen_lanes += lanes_together(&job.batch.parts[i].tape);
+    }
     check_size("its positions that were taken together", atomic ? 0 : lanes, seen_lanes);
 #endif
     free(expected);

@@ -107,7 +107,7 @@ static Progress progress;
 
 static bool start(void)
 {
-    job.o = recipes[RECIPE_MICROGPT];
+    job.o = default_options(RECIPE_MICROGPT);
     job.o.config.n_embd = 4;
     job.o.config.init_std = 1;
     job.run = (Run){.config = &job.o.config,
