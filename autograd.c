@@ -200,8 +200,6 @@ static inline double *finish(const Tape *t, Entry *e)
     return e->out;
 }
 
-static INLINE void do_atom(const Tape *t, Entry *e, bool forward);
-
 // The same, where b is rows.
 static inline double *finish_rows(const Tape *t, Entry *e, size_t stride,
                                   size_t length)
@@ -211,14 +209,15 @@ static inline double *finish_rows(const Tape *t, Entry *e, size_t stride,
     return finish(t, e);
 }
 
+static INLINE void do_atom(const Tape *t, Entry *e, bool forward);
+
 // One entry per atom.
 static INLINE double *each_atom(Tape *t, Op op, double *out, double *a,
                                 double *b, double c, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        double *bi = b ? b + i : NULL;
-        do_atom(t, record(t, op, out + i, a + i, bi, c, 1), true);
-    }
+    for (size_t i = 0; i < n; i++)
+        do_atom(t, record(t, op, out + i, a + i, b ? b + i : b, c, 1),
+                true);
     return out;
 }
 
@@ -712,16 +711,6 @@ static INLINE void do_atom(const Tape *t, Entry *e, bool forward)
                 : operations[e->op].backward(t, e);
     }
 #undef ATOM
-}
-
-void tape_lane(Tape *t)
-{
-    if (t->faster) t->faster->lane(t);
-}
-
-void tape_end_lanes(Tape *t)
-{
-    if (t->faster) t->faster->end_lanes(t);
 }
 
 void tape_compute(Tape *t)

@@ -79,10 +79,10 @@ typedef struct Tape {
     size_t kept_entries, kept_values, kept_chunk;  // as of tape_mark()
     uint64_t fused;  // bit op: a call of op is one entry; 0: a scalar tape
     void (*out_of_memory)(void);  // it cannot grow; must not return
-    // For speed alone, as explained at the end of this file:
-    const struct Faster *faster;  // faster functions; NULL: none
+    // for speed alone; see the end of this file
+    const struct Faster *faster;  // NULL: none
     struct Lanes *lanes;          // their memory
-    bool waiting;                 // entries are recorded, but not computed
+    bool waiting;                 // entries are not computed yet
 } Tape;
 
 // Starts an empty tape, fused, for vectors of up to max_vector values.
@@ -183,30 +183,22 @@ extern const uint64_t no_derivative;
  * For speed alone. Skip it: without it, results are the same.
  *
  * A program may install faster versions of what autograd.c defines, in
- * t->faster, right after tape_init(). They may also compute lanes side by
- * side. A program that repeats the same operations on many inputs calls
- * tape_lane() before each input; the entries of one input are a lane. They
- * are recorded first and computed later: entry 1 of every lane, entry 2 of
- * every lane, and so on, unless a lane needs another order. What an entry
- * between lanes computes is no operand of a lane. Values are ready after
- * tape_compute(), which value() and backward() call.
+ * t->faster, right after tape_init(); support/faster.h has some. They may
+ * put off the computing: while t->waiting is set, entries are recorded, and
+ * their values are ready after tape_compute().
  */
 typedef struct Faster {
     bool (*forward)(Entry *e);  // computes e; false: not done
-    // Goes back through entry *i, or through all lanes if it is their last
-    // one and moves *i to their first; false: not done.
+    // Goes back through entry *i, and perhaps on to an earlier one, to which
+    // it sets *i; false: not done.
     bool (*backward)(Tape *t, size_t *i);
-    bool (*clear)(double *values, size_t n);  // all become 0
-    void (*lane)(Tape *t);
-    void (*end_lanes)(Tape *t);
-    void (*compute)(Tape *t);  // all that is waiting
-    void (*forget)(Tape *t);   // the entries are dropped, or kept for good
-    void (*free)(Tape *t);     // t->lanes
+    bool (*clear)(double *values, size_t n);  // all become 0; or not done
+    void (*compute)(Tape *t);                 // all that is waiting
+    void (*forget)(Tape *t);  // entries are dropped, or kept for good
+    void (*free)(Tape *t);    // t->lanes
 } Faster;
 
-void tape_lane(Tape *t);       // starts the next lane
-void tape_end_lanes(Tape *t);  // ends the last one
-void tape_compute(Tape *t);    // computes all that is only recorded
+void tape_compute(Tape *t);  // value() and backward() call it
 
 // x, computed.
 static inline double *value(Tape *t, double *x)

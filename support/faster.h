@@ -9,6 +9,14 @@ extern const bool have_faster;
 // Installs it on a tape that is empty. false: not enough memory.
 bool install_faster(Tape *t);
 
+// A program that repeats the same operations on many inputs calls tape_lane() before each input; the
+// entries of one input are a lane. Where the fast engine is installed, lanes are recorded first and
+// computed later: entry 1 of every lane, entry 2 of every lane, and so on, unless a lane needs the
+// order of the tape. An operand of a lane is never what an entry between lanes computes. Elsewhere
+// the two do nothing.
+void tape_lane(Tape *t);       // starts the next lane
+void tape_end_lanes(Tape *t);  // ends the last one
+
 // Fast versions of an operation: of entry e, and of entry k of n lanes. They return false where
 // they do not apply; then nothing is done. A program may take out those that it does not trust.
 typedef struct {

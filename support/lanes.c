@@ -200,10 +200,10 @@ static bool in_time(const Tape *t)
 #endif
 
 // The lane that is open ends.
-static void end_lanes(Tape *t)
+void tape_end_lanes(Tape *t)
 {
 #ifdef AUTOGRAD_LANES
-    if (!t->lanes->open) return;
+    if (!t->faster || !t->lanes->open) return;
     t->lanes->open = false;
     if (!t->lanes->unlike) t->lanes->unlike = !is_like(t);
 #else
@@ -211,12 +211,12 @@ static void end_lanes(Tape *t)
 #endif
 }
 
-static void begin_lane(Tape *t)
+void tape_lane(Tape *t)
 {
 #ifdef AUTOGRAD_LANES
     struct Lanes *lanes = t->lanes;
-    if (!use_lanes || (lanes->n > 0 && !t->waiting)) return;
-    end_lanes(t);
+    if (!t->faster || !use_lanes || (lanes->n > 0 && !t->waiting)) return;
+    tape_end_lanes(t);
     if (!more_lanes(lanes)) {
         lanes->unlike = true;
         return;
@@ -397,7 +397,7 @@ static void compute_some(Tape *t, size_t i, size_t end)
 
 static void compute(Tape *t)
 {
-    end_lanes(t);
+    tape_end_lanes(t);
     struct Lanes *lanes = t->lanes;
     size_t n = lanes->n, length = lanes->length;
     t->waiting = false;
@@ -446,8 +446,7 @@ static bool backward_one(Tape *t, size_t *i)
 /* ------------------------------------------------------------------------------------------------
  * Installing.
  */
-static const Faster faster = {forward_one, backward_one, clear,        begin_lane,
-                              end_lanes,   compute,      forget_lanes, free_lanes};
+static const Faster faster = {forward_one, backward_one, clear, compute, forget_lanes, free_lanes};
 
 #ifdef AUTOGRAD_LANES
 const bool have_faster = true;

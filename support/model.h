@@ -6,6 +6,8 @@
 
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
 #include "../autograd.h"
+// defines: tape_lane(), tape_end_lanes()
+#include "faster.h"
 // defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE;
 // RECIPE_MICROGPT, RECIPE_LESSON
 #include "options.h"
