@@ -2,8 +2,7 @@
  *
  * The tape and its memory; recording; the atoms; what is made of atoms; the
  * table of operations; the walk back. A value is computed when its entry is
- * recorded. A program may have installed faster functions on the tape (see
- * the end of autograd.h); what they compute is defined here.
+ * recorded. Faster functions on a tape compute what is defined here.
  */
 #include "autograd.h"
 
@@ -456,10 +455,8 @@ double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
 // a[0] + a[1] + ... Local derivatives: 1.
 double *ag_sum(Tape *t, double *a, size_t n)
 {
-    if (one_entry(t, OP_SUM)) {
-        double *out = ag_vector(t, 1);
-        return finish(t, record(t, OP_SUM, out, a, NULL, 0, n));
-    }
+    if (one_entry(t, OP_SUM))
+        return finish(t, record(t, OP_SUM, vector(t, 1), a, NULL, 0, n));
     double *sum = a;
     for (size_t i = 1; i < n; i++)
         sum = ag_add(t, sum, a + i, 1);
@@ -599,8 +596,7 @@ double ag_max(Tape *t, const double *a, size_t n)
 // Times g[i], summed over i: out[k] * (g[k] - sum of g[i] * out[i]).
 double *ag_softmax(Tape *t, double *a, size_t n)
 {
-    double *out = vector(t, n);
-    return finish(t, record(t, OP_SOFTMAX, out, a, NULL, 0, n));
+    return finish(t, record(t, OP_SOFTMAX, vector(t, n), a, NULL, 0, n));
 }
 static void softmax_forward(Entry *e)
 {
@@ -625,8 +621,7 @@ static void softmax_backward(const Tape *t, const Entry *e)
 // if i = k. Summed as for softmax: scale * (g[k] - out[k] * mean(g * out)).
 double *ag_rmsnorm(Tape *t, double *a, size_t n)
 {
-    double *out = vector(t, n);
-    return finish(t, record(t, OP_RMSNORM, out, a, NULL, 0, n));
+    return finish(t, record(t, OP_RMSNORM, vector(t, n), a, NULL, 0, n));
 }
 static void rmsnorm_forward(Entry *e)
 {
@@ -716,6 +711,12 @@ static INLINE void do_atom(const Tape *t, Entry *e, bool forward)
 void tape_compute(Tape *t)
 {
     if (t->waiting) t->faster->compute(t);
+}
+
+double *value(Tape *t, double *x)
+{
+    tape_compute(t);
+    return x;
 }
 
 // Zeroes the gradients of all values made after the mark.

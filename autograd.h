@@ -111,9 +111,8 @@ double *ag_input(Tape *t, const double *data, size_t n);  // a copy of data
 void ag_fill(double *x, size_t n, double (*draw)(void *), void *context);
 void ag_clear_grad(Tape *t, double *x, size_t n);  // gradients become 0
 
-// Every operation returns new values, except that ag_sum(t, a, 1) may
-// return a. With `out`, the result goes there: into an ag_vector(), each
-// value once.
+// Every operation returns new values, except that ag_sum(t, a, 1) may return
+// a. With `out`, the result goes there: into an ag_vector(), each value once.
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
@@ -145,7 +144,6 @@ double *ag_weighted_sum(Tape *t, double *weights, double *rows,
                         size_t n_rows, size_t stride, size_t length);
 
 double ag_max(Tape *t, const double *a, size_t n);  // a number: no gradient
-
 // One entry each, also on a scalar tape. linear(), softmax() and rmsnorm()
 // in microgpt.c define them with atoms.
 double *ag_linear(Tape *t, double *x, const Matrix *w);  // x dot w's row i
@@ -162,13 +160,7 @@ static inline bool one_entry(const Tape *t, Op op)
 
 // One row per Op: its name, the extent of its result and operands, how it
 // computes out, how gradients flow back.
-typedef enum {
-    NO_VALUES,
-    ONE_VALUE,
-    N_VALUES,
-    A_ROW,
-    N_ROWS
-} Extent;  // as in Entry
+typedef enum { NO_VALUES, ONE_VALUE, N_VALUES, A_ROW, N_ROWS } Extent;
 typedef struct {
     const char *name;
     Extent out, a, b;
@@ -198,13 +190,7 @@ typedef struct Faster {
     void (*free)(Tape *t);    // t->lanes
 } Faster;
 
-void tape_compute(Tape *t);  // value() and backward() call it
-
-// x, computed.
-static inline double *value(Tape *t, double *x)
-{
-    if (t->waiting) tape_compute(t);
-    return x;
-}
+void tape_compute(Tape *t);         // value() and backward() call it
+double *value(Tape *t, double *x);  // x, computed
 
 #endif
