@@ -20,7 +20,7 @@ static void free_job(Job *job)
     free_batch(&job->batch);
     free(job->samples.prompt.tokens);
     free(job->samples.known);
-    free(job->weights);
+    free(job->maps);
     free(job->stats);
     free(job->page.html);
     free(job->page.model);
@@ -161,6 +161,7 @@ static bool run_heads(Job *job)
 {
     const Options *o = &job->o;
     size_t n_docs = 0;
+    if (o->votes && o->n_arguments < 2) return usage("--votes needs a word");
     if (o->n_arguments < 2)
         return load_with_documents(job, 1000, &n_docs) && show_heads(job, n_docs);
     if (o->data || o->docs) return usage("--data and --docs do not apply to a single word");

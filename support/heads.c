@@ -1,31 +1,71 @@
-/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there is
- * one head at one position. Its first operand holds the weights, one per position looked at.
+/* heads.c: what the attention heads do. Attention is read off the tape: a weighted sum of values
+ * there is one head at one position, and addresses say which. Its first operand holds the weights,
+ * one per position looked at.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 #include "threads.h"
 
-// The next weighted sum from entry *at on, or NULL. Its layer, head and position follow from how
-// many came before it.
-static const Entry *next_attention(const Tape *tape, size_t *at)
+#include <locale.h>
+
+// Which of the n rows of a layer's cached values this address is in; n: in none.
+static size_t row_of(const Model *model, size_t li, size_t n, const double *address)
 {
-    while (*at < tape->n_entries && tape->entries[*at].op != OP_WEIGHTED_SUM) ++*at;
-    return *at < tape->n_entries ? &tape->entries[(*at)++] : NULL;
+    uintptr_t start = (uintptr_t)model->values[li], at = (uintptr_t)address;
+    size_t row = model->n_embd * sizeof *address;
+    return at >= start && at - start < n * row ? (size_t)(at - start) / row : n;
 }
 
-// Adds what each head looked at in the latest document.
-static void add_attention(const Model *model, HeadStats *stats)
+// The layer whose attn_wo this entry applies; n_layer: none.
+static size_t layer_mixed_by(const Model *model, const Entry *e)
 {
-    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, k = 0;
-    for (const Entry *attention; (attention = next_attention(&model->tape, &at)); k++) {
-        HeadStats *head = &stats[k % n_heads];
-        size_t query = k / n_heads;
-        for (size_t key = 0; key < attention->n; key++) {
-            double weight = attention->a[key];
+    size_t li = 0;
+    while (li < model->n_layer && !(e->op == OP_LINEAR && e->w == model->layers[li].attn_wo)) li++;
+    return li;
+}
+
+// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, none
+// later than the position, and attn_wo reads its result in the place of this head. Called for each
+// entry in turn: found->query is the position whose value was made last.
+bool read_attention(const Model *model, size_t n, size_t at, Attention *found)
+{
+    const Entry *e = &model->tape.entries[at], *end = model->tape.entries + model->tape.n_entries;
+    for (size_t li = 0; li < model->n_layer; li++) {
+        size_t row = row_of(model, li, n, e->out);
+        if (row < n) found->query = row;
+    }
+    if (e->op != OP_WEIGHTED_SUM || e->stride != model->n_embd) return false;
+    const double *out = e->out;  // copied to where attn_wo reads it
+    for (const Entry *user = e + 1; user < end; user++) {
+        size_t li = layer_mixed_by(model, user);
+        if (li == model->n_layer) {
+            if (user->a == out) out = user->out;
+            continue;
+        }
+        size_t place = (size_t)((uintptr_t)out - (uintptr_t)user->a) / sizeof *out;
+        if (place >= model->n_embd) continue;
+        size_t first = row_of(model, li, n, e->b), query = found->query;
+        *found = (Attention){e, li, place / model->head_dim, query, first};
+        return first + e->n <= query + 1;
+    }
+    return false;
+}
+
+// Adds what each head looks at in a document of n positions.
+static void add_attention(const Model *model, size_t n, HeadStats *stats)
+{
+    Attention attention = {0};
+    for (size_t at = model->tape.kept_entries; at < model->tape.n_entries; at++) {
+        if (!read_attention(model, n, at, &attention)) continue;
+        HeadStats *head = &stats[attention.layer * model->n_head + attention.head];
+        head->n_positions++;
+        for (size_t i = 0; i < attention.sum->n; i++) {
+            double weight = attention.sum->a[i];
             double *share = &head->elsewhere;
+            size_t key = attention.first + i;
             if (key == 0) share = &head->first;
-            if (key + 1 == query) share = &head->previous;
-            if (key == query) share = &head->self;
+            if (key + 1 == attention.query) share = &head->previous;
+            if (key == attention.query) share = &head->self;
             *share += weight;
             head->entropy -= weight > 0 ? weight * log2(weight) : 0;
         }
@@ -76,7 +116,7 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
         }
         sum += evaluation->loss * (double)evaluation->n_tokens;
         *n_tokens += evaluation->n_tokens;
-        if (stats) add_attention(evaluation->model, stats);
+        if (stats) add_attention(evaluation->model, evaluation->n_tokens, stats);
     }
     while (n > 1) free_workspace(&evaluations[--n].copy);
     return sum / (double)*n_tokens;
@@ -96,6 +136,14 @@ static double loss_without(Model *model, const Document *docs, size_t n_docs, si
     double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
     memcpy(wo->data, backup, bytes);
     return loss;
+}
+
+static bool no_attention(const char *path)
+{
+    return fail(
+        "%s: gpt() has no head in some place: a weighted sum of rows of its layer's values, "
+        "up to its own position",
+        path);
 }
 
 static void say_stats_values(const Model *model, const HeadStats *stats, double loss)
@@ -121,6 +169,7 @@ bool show_heads(Job *job, size_t n_docs)
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
+        if (stats[h].n_positions != n_tokens) return no_attention(path);
         stats[h].self /= tokens;
         stats[h].previous /= tokens;
         stats[h].first /= tokens;
@@ -141,14 +190,19 @@ bool show_heads(Job *job, size_t n_docs)
     return true;
 }
 
-static void say_map_values(const Model *model, const double *const *weights, size_t n)
+// Where a row of the maps begins: the one of head h at position `query`, query + 1 weights long.
+size_t map_row(size_t n_heads, size_t query, size_t h)
+{
+    return n_heads * (query * (query + 1) / 2) + h * (query + 1);
+}
+
+static void say_map_values(const Model *model, const double *maps, size_t n)
 {
     size_t n_heads = model->n_layer * model->n_head;
     say("layer\thead\tquery\tkey\tweight\n");
     for (size_t k = 0; k < n_heads * n; k++) {
         size_t h = k / n, query = k % n;
-        // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): as in draw_maps()
-        const double *w = weights[query * n_heads + h];
+        const double *w = maps + map_row(n_heads, query, h);
         for (size_t key = 0; key <= query; key++) {
             say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
                 w[key]);
@@ -156,26 +210,41 @@ static void say_map_values(const Model *model, const double *const *weights, siz
     }
 }
 
+// Reads the maps of n positions off the tape. What a head does not look at is 0.
+static bool read_maps(Job *job, size_t n)
+{
+    const Model *model = &job->run.model;
+    size_t n_heads = model->n_layer * model->n_head, n_found = 0;
+    Attention attention = {0};
+    job->maps = calloc(map_row(n_heads, n, 0), sizeof *job->maps);
+    if (!job->maps) return no_memory();
+    for (size_t at = model->tape.kept_entries; at < model->tape.n_entries; at++) {
+        if (!read_attention(model, n, at, &attention)) continue;
+        const Entry *sum = attention.sum;
+        size_t h = attention.layer * model->n_head + attention.head;
+        memcpy(job->maps + map_row(n_heads, attention.query, h) + attention.first, sum->a,
+               sum->n * sizeof *sum->a);
+        n_found++;
+        if (!all_finite(sum->a, sum->n)) {
+            return fail("%s: the attention is not finite", job->o.arguments[0]);
+        }
+    }
+    return n_found == n_heads * n || no_attention(job->o.arguments[0]);
+}
+
 bool show_word(Job *job)
 {
     Run *run = &job->run;
-    Model *model = &run->model;
-    model->tape.fused = true;  // heads are read off whole entries, in every build
-    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, n = 0;
-    mean_loss(model, &job->samples.prompt, 1, &n, NULL);
-    // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is one position at least
-    job->weights = malloc(n_heads * n * sizeof *job->weights);
-    if (!job->weights) return no_memory();
-    for (size_t k = 0; k < n_heads * n; k++) {
-        const Entry *attention = next_attention(&model->tape, &at);
-        bool finite = attention && all_finite(attention->a, k / n_heads + 1);
-        if (!finite) return fail("%s: the attention is not finite", job->o.arguments[0]);
-        job->weights[k] = attention->a;
-    }
+    run->model.tape.fused = true;  // heads are read off whole entries, in every build
+    size_t n = 0;
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
+    mean_loss(&run->model, &job->samples.prompt, 1, &n, NULL);
+    if (job->o.votes) return show_votes(job, n);
+    if (!read_maps(job, n)) return false;
     if (job->o.tsv) {
-        say_map_values(model, job->weights, n);
+        say_map_values(&run->model, job->maps, n);
     } else {
-        draw_maps(run, job->weights, n);
+        draw_maps(run, job->maps, n);
     }
     return true;
 }

@@ -60,7 +60,20 @@ typedef struct {
     double self, previous, first, elsewhere;  // shares of its attention, by the first that fits
     double entropy;                           // bits: 0 for one position, log2(n) for n alike
     double loss;                              // of the model without this head
+    size_t n_positions;                       // where it was seen
 } HeadStats;
+
+// A head at a position. sum->a[i] is its weight for position first + i.
+typedef struct {
+    const Entry *sum;
+    size_t layer, head, query, first;
+} Attention;
+
+// What stands for a character on the screen, and its width in columns.
+typedef struct {
+    char text[8];
+    int columns;
+} Label;
 
 // The losses of a log, one per step without a gap.
 typedef struct {
@@ -98,8 +111,8 @@ typedef struct Job {
     Progress progress;
     Batch batch;
     Samples samples;
-    const double **weights;  // heads: attention in one word, [position][layer][head]
-    HeadStats *stats;        // heads: [layer][head] over a file
+    double *maps;      // heads: attention in one word, [position][layer][head][position]
+    HeadStats *stats;  // heads: [layer][head] over a file
     Page page;
 } Job;
 
@@ -150,12 +163,18 @@ bool fail_stopped(Job *job, const char *reason);  // saves, records the error, r
 bool read_prompt(Run *run, const char *what, const char *text);
 bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
 
-// heads.c, maps.c
+// heads.c, maps.c, votes.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats);
 bool show_heads(Job *job, size_t n_docs);  // over the first documents
 bool show_word(Job *job);                  // in the prompt
-void draw_maps(const Run *run, const double *const *weights, size_t n);
+bool show_votes(Job *job, size_t n);       // the n positions on the tape
+bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
+size_t map_row(size_t n_heads, size_t query, size_t h);
+void draw_maps(const Run *run, const double *maps, size_t n);
+Label token_label(const Run *run, Terminal screen, size_t token);
+Label position_label(const Run *run, Terminal screen, size_t i);
+void say_label(Label label, size_t width);
 void say_stats(const Model *model, const HeadStats *stats, double loss);
 void say_findings(const Model *model, const HeadStats *stats, double loss);
 

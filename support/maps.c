@@ -4,7 +4,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <locale.h>
 #include <stdarg.h>
 #include <wchar.h>
 
@@ -28,16 +27,10 @@ PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...
     say_wrapped(text, 0, 2, width);
 }
 
-// The label of a position, and its width in columns.
-typedef struct {
-    char text[8];
-    int columns;
-} Label;
-
 // ^ is the start. Invisible characters get a visible sign.
-static Label label_of(const Run *run, Terminal screen, size_t i)
+Label token_label(const Run *run, Terminal screen, size_t token)
 {
-    uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
+    uint32_t code = token < run->tokenizer.BOS ? run->tokenizer.uchars[token] : '^';
     if (is_space(code)) code = paint_of(screen) == DIGITS ? '_' : 0x2423;  // an open box
     if (is_control(code)) code = '?';
     int columns = wcwidth((wchar_t)code);
@@ -49,7 +42,12 @@ static Label label_of(const Run *run, Terminal screen, size_t i)
     return label;
 }
 
-static void say_label(Label label, size_t width)
+Label position_label(const Run *run, Terminal screen, size_t i)
+{
+    return token_label(run, screen, i ? run->model.tokens[i] : run->tokenizer.BOS);
+}
+
+void say_label(Label label, size_t width)
 {
     int left = ((int)width - label.columns) / 2, right = (int)width - label.columns - left;
     say("%*s%s%*s", left, "", label.text, right, "");
@@ -89,7 +87,7 @@ static Layout lay_out_maps(const Run *run, Terminal screen, size_t n)
 {
     Layout map = {.n = n, .label = 1};
     for (size_t i = 0; i < n; i++) {
-        if (label_of(run, screen, i).columns > 1) map.label = 2;
+        if (position_label(run, screen, i).columns > 1) map.label = 2;
     }
     map.cell = map.label + 1 + 3 * n <= screen.columns ? 3 : map.label;
     map.one = map.label + 1 + map.cell * n + (map.cell < 3 ? 5 : 0);
@@ -101,10 +99,10 @@ static Layout lay_out_maps(const Run *run, Terminal screen, size_t n)
 static size_t say_row(const Run *run, Terminal screen, Layout map, size_t row, const double *w)
 {
     size_t strongest = argmax(w, row);
-    say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, map.label);
+    say_label(row ? position_label(run, screen, row - 1) : (Label){"", 0}, map.label);
     say(" ");
     for (size_t key = 0; !row && key < map.n; key++) {
-        say_label(label_of(run, screen, key), map.cell);
+        say_label(position_label(run, screen, key), map.cell);
     }
     for (size_t key = 0; key < row; key++) say_cell(screen, w[key], key == strongest, map.cell);
     if (!row || map.cell == 3) return map.label + 1 + map.cell * (row ? row : map.n);
@@ -113,9 +111,8 @@ static size_t say_row(const Run *run, Terminal screen, Layout map, size_t row, c
 }
 
 // The maps of n positions, as many side by side as fit.
-void draw_maps(const Run *run, const double *const *weights, size_t n)
+void draw_maps(const Run *run, const double *maps, size_t n)
 {
-    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
     const Model *model = &run->model;
     Terminal screen = terminal_of(STDOUT_FILENO);
     Layout map = lay_out_maps(run, screen, n);
@@ -132,8 +129,7 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
         for (size_t row = 0; row <= n; row++) {
             say("\n");
             for (size_t h = from; h < to; h++) {
-                // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): all were read
-                const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
+                const double *w = row ? maps + map_row(n_heads, row - 1, h) : NULL;
                 size_t used = say_row(run, screen, map, row, w);
                 if (h + 1 < to) say("%*s", (int)(map.one + gap - used), "");
             }

@@ -34,6 +34,8 @@ const Option options[] = {
      "use only the first N documents (default: 1000)"},
     {"tsv", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(tsv),
      "print tab-separated values in full precision"},
+    {"votes", NULL, 0, HEADS, FLAG, NOT_STORED, FIELD(votes),
+     "who voted for each character of WORD: itself, heads, MLP units"},
     {"recipe", "microgpt|lesson", 0, TRAIN, NAME, OF_RUN, FIELD(recipe),
      "which defaults to start from"},
     {"steps", "N", 0, TRAIN, COUNT, OF_RUN | FREE, CONFIG(steps), "training steps"},

@@ -129,6 +129,84 @@ TERM=dumb COLUMNS=18 heads "$model" maria
 first_map | tail -n +3 | sed 's/^[^ ]* *//; s/ .*//' >"$T/saw"
 same_file "digits are tenths" "$T/want" "$T/saw"
 
+# The votes, for people: those of the figures, a line for each head, for the two strongest units of a layer, for the rest.
+two=$T/two.safetensors
+microgpt train -q --samples 0 --n-layer 2 --save "$two" >"$T/train.log" || not_ok "two layers" "a model" "none"
+for word in maria o ''; do
+    heads "$two" "$word" --votes --tsv
+    ids=$(printf %s "$word" | tr a-z '\001-\032' | od -An -v -tu1 | awk '{ for (i = 1; i <= NF; i++) print $i - 1 }')
+    echo "$ids" | awk -F '\t' '
+        function size(x) { return x < 0 ? -x : x }
+        function end_of_layer() { if (a != "") print a; if (b != "") print b; a = b = "" }
+        function line() { if (head != "") print sum; head = ""; sum = 0 }
+        function end_of_position() { if (position != "") { line(); end_of_layer(); print rest } rest = 0 }
+        NR == FNR { if ($1 != "") id[n++] = $1; next }
+        FNR == 1 { id[n] = 26; next }
+        $2 != id[$1] { next }
+        $1 != position { end_of_position(); position = $1; layer = "" }
+        $3 == "self" { print $7; next }
+        $4 != layer { line(); end_of_layer(); layer = $4 }
+        $3 == "head" { if ($5 != head) { line(); head = $5 } sum += $7; next }
+        { line(); x = $7 }
+        x == 0 { next }
+        a == "" || size(x) > size(a) { y = a; a = x; x = y }
+        x != "" && (b == "" || size(x) > size(b)) { y = b; b = x; x = y }
+        { rest += x }
+        END { end_of_position() }' - "$T/seen" | awk '{ x = sprintf("%+.2f", $1); print x }' >"$T/want"
+    heads "$two" "$word" --votes
+    grep '^layer\|^the letter\|^everything' "$T/seen" | grep -o ' [+-][0-9]*\.[0-9][0-9]' | tr -d ' ' >"$T/saw"
+    same_file "the votes in '$word': those of --tsv" "$T/want" "$T/saw"
+done
+heads "$model" maria --votes
+same "the votes in maria: a title for each position" "^ m,^m a,^ma r,^mar i,^mari a,^maria the end" \
+    "$(sed -n 's/^after \(.*\) comes \([^:]*\): [0-9]*%.*; votes for .*: [+-][0-9.]*$/\1 \2/p' "$T/seen" | paste -s -d , -)"
+awk '/^after/ { if (n && (sum - want > 0.06 || want - sum > 0.06)) bad++; want = $NF; sum = 0; n++ }
+    /^layer|^the letter|^everything/ { for (i = NF; i > 1; i--) if ($i ~ /^[+-][0-9.]+$/) { sum += $i; break } }
+    END { exit bad || n != 6 }' "$T/seen"
+same "and what is shown adds up to what the title says" 0 $?
+same "the letters the heads look at most" "$(heads "$model" maria --tsv
+    awk -F '\t' 'NR > 1 && $2 == 0 { if (!($3 in top) || $5 > top[$3]) { top[$3] = $5; at[$3] = $4 } }
+        END { for (i = 0; i < 6; i++) printf "%s", substr("^maria", at[i] + 1, 1) }' "$T/seen")" \
+    "$(heads "$model" maria --votes; awk '/^layer 0 head 0/ { printf "%s", $5 }' "$T/seen")"
+for columns in 40 60 80; do
+    COLUMNS=$columns heads "$two" abcdefghijklmno --votes
+    check "$columns columns: the votes are within ($(widest))" [ "$(widest)" -le "$columns" ]
+    COLUMNS=$columns heads "$unicode" '山本太郎' --votes
+    check "$columns columns: the votes of wide characters are within ($(widest))" [ "$(widest)" -le "$columns" ]
+done
+TERM=dumb heads "$model" maria --votes
+same "TERM=dumb: votes in ASCII alone" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
+fails 2 "--votes needs a word" microgpt heads "$model" --votes
+
+# A changed gpt(): heads that look at the last four positions, which are labeled as such; and one with something else.
+# shellcheck disable=SC2086
+changed() { # NAME SED-SCRIPT
+    sed "$2" microgpt.c >"$T/microgpt.c"
+    ! cmp -s microgpt.c "$T/microgpt.c" && $CC $WARN -I. -O1 -DAUTOGRAD_PLAIN $LDFLAGS -o "$T/$1" "$T/microgpt.c" \
+        autograd.c support/*.c -lm 2>"$T/cc.log" && "$T/$1" -q --samples 0 --steps 100 --data data/names.txt \
+        --save "$T/$1.safetensors" >"$T/train.log" || not_ok "gpt() $1" "to compile and run" "$(head -n 3 "$T/cc.log")"
+}
+from='(pos_id > 3 ? pos_id - 3 : 0)'
+changed sliding "s/seen = pos_id + 1;/seen = pos_id < 3 ? pos_id + 1 : 4;/; s/keys\[li\] + hs;/keys[li] + $from * n_embd + hs;/
+    s/values\[li\] + hs;/values[li] + $from * n_embd + hs;/"
+"$T/sliding" heads "$T/sliding.safetensors" alexandra --tsv >"$T/seen"
+same "a window of four: what is outside of it, and the sums" "0 40" "$(awk -F '\t' '
+    NR > 1 { sum[$2, $3] += $5; outside += $4 + 3 < $3 && $5 != 0 }
+    END { for (row in sum) n += sum[row] > 0.999999 && sum[row] < 1.000001; print outside + 0, n }' "$T/seen")"
+"$T/sliding" heads "$T/sliding.safetensors" --docs 50 --tsv --data data/names.txt >"$T/seen"
+same "and its shares add up to 1" 4 \
+    "$(awk -F '\t' 'NR > 1 { sum = $3 + $4 + $5 + $6; n += sum > 0.999999 && sum < 1.000001 } END { print n }' "$T/seen")"
+check "and its votes to the logits" "$T/sliding" heads "$T/sliding.safetensors" alexandra --votes --tsv
+changed reversed 's/h < n_head; h++) {  /h < n_head; h++) {/; s/size_t hs = h \* head_dim; /size_t hs = (n_head - 1 - h) * head_dim; /'
+"$T/reversed" heads "$T/reversed.safetensors" maria --tsv >"$T/want"
+microgpt heads "$T/reversed.safetensors" maria --tsv >"$T/seen"
+same_file "heads made in another order are labeled by their places" "$T/want" "$T/seen"
+changed scaled 's/values\[li\] + hs;/ag_mul_const(tape, values[li], 1, seen * n_embd) + hs;/'
+fails 1 '*: gpt() has no head in some place: *' "$T/scaled" heads "$T/scaled.safetensors" maria
+fails 1 '*: gpt() has no head in some place: *' "$T/scaled" heads "$T/scaled.safetensors" --docs 3 --data data/names.txt
+changed halved 's/x = linear(tape, x, layer->mlp_fc2);/x = ag_mul_const(tape, linear(tape, x, layer->mlp_fc2), 0.5, n_embd);/'
+fails 1 '*: the votes do not add up to the logits: *' "$T/halved" heads "$T/halved.safetensors" maria --votes
+
 # The table.
 heads "$model" --docs 1
 same "one document: a row a head" 4 "$(grep -c '^ *0 *[0-3] .*%' "$T/seen")"

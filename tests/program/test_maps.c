@@ -118,14 +118,15 @@ static uint32_t uchars[] = {'a',    ' ',    0x3000, 0x01,   0x7f,   0x301,  0x67
                             0x2060, 0x206f, 0x2070, 0xe9,   'b',    'c'};
 enum { N_CHARS = sizeof uchars / sizeof *uchars };
 static uint32_t tokens[N_CHARS + 1];
-static Run run = {.tokenizer = {.uchars = uchars}, .model = {.n_layer = 2, .n_head = 2}};
+static Run run = {.tokenizer = {.uchars = uchars, .BOS = N_CHARS},
+                  .model = {.n_layer = 2, .n_head = 2}};
 
 static void check_labels(const char *what, int paint, const char *want)
 {
     Terminal screen = {.unicode = paint > DIGITS};
     for (uint32_t i = 0; i < N_CHARS; i++) tokens[i + 1] = i;
     for (size_t i = 0; i <= N_CHARS; i++) {
-        Label label = label_of(&run, screen, i);
+        Label label = position_label(&run, screen, i);
         say("%s %d, ", label.text, label.columns);
     }
     check_seen(what, want);
@@ -155,15 +156,18 @@ static void check_map(const char *what, const char *locale, const char *columns,
         {1, 1, 0, 0, 1, 0, 0, 0, 1, 0},
         {1, 0.45, 0.55, 0.2, 0.2, 0.6, 0.1, 0.2, 0.3, 0.4},
     };
-    const double *weights[16];
+    double maps[40];
     for (size_t h = 0; h < 4; h++) {
-        for (size_t row = 0; row < 4; row++) weights[row * 4 + h] = rows[h] + row * (row + 1) / 2;
+        for (size_t row = 0; row < 4; row++) {
+            memcpy(maps + map_row(4, row, h), rows[h] + row * (row + 1) / 2,
+                   (row + 1) * sizeof *maps);
+        }
     }
     tokens[1] = 0;
     tokens[2] = third;
     tokens[3] = N_CHARS - 1;
     terminal(locale, columns);
-    draw_maps(&run, weights, n);
+    draw_maps(&run, maps, n);
     check_seen(what, want);
 }
 
@@ -171,17 +175,19 @@ static void check_map(const char *what, const char *locale, const char *columns,
 static void check_long_map(const char *what, const char *columns, size_t n, const char *want)
 {
     static double rows[16][16];
-    const double *weights[64];
+    static double maps[4 * 16 * 17 / 2];
     for (size_t row = 0; row < 16; row++) {
         for (size_t key = 0; key <= row; key++) {
             rows[row][key] = (key == row ? 2 : 1) / (double)(row + 2);
         }
-        for (size_t h = 0; h < 4; h++) weights[row * 4 + h] = rows[row];
+        for (size_t h = 0; h < 4; h++) {
+            memcpy(maps + map_row(4, row, h), rows[row], (row + 1) * sizeof *maps);
+        }
         tokens[row] = 0;
     }
     tokens[n] = 6;  // the next position is wide, but not there
     terminal("C", columns);
-    draw_maps(&run, weights, n);
+    draw_maps(&run, maps, n);
     check_seen(what, want);
 }
 
