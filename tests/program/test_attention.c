@@ -88,9 +88,11 @@ int main(void)
         Entry *e = &entries[ENTRIES - 5];
         *e = wrong[i];
         if (!e->out) e->out = right_one.out;
+        found.query = N - 1;
         check(!read_attention(&model, N, ENTRIES - 5, &found), "no head: %zu", i);
         *e = right_one;
     }
+    found.query = N - 1;
     check(read_attention(&model, N, ENTRIES - 5, &found), "and the right one is a head");
     mprotect(memory, 3 * page, PROT_READ | PROT_WRITE);
     free(memory);

@@ -458,10 +458,10 @@ static void check_maps(void)
  * The table, and what stands out in it.
  */
 static HeadStats stats[4] = {
-    {0.5, 0.25, 0.125, 0.125, 1.5, 2.5045},
-    {0.51, 0.3, 0.1, 0.09, 0.25, 2.4949},
-    {0.1, 0.55, 0.3, 0.05, 1, 3.5},
-    {0.05, 0.15, 0.75, 0.05, 0.75, 2.501},
+    {0.5, 0.25, 0.125, 0.125, 1.5, 2.5045, 0},
+    {0.51, 0.3, 0.1, 0.09, 0.25, 2.4949, 0},
+    {0.1, 0.55, 0.3, 0.05, 1, 3.5, 0},
+    {0.05, 0.15, 0.75, 0.05, 0.75, 2.501, 0},
 };
 
 static void check_stats(void)
@@ -523,7 +523,7 @@ static void check_findings(void)
                "- Layer 1 head 0 looks back one character more than half of the time: 55.0%.\n"
                "- Layer 1 head 1 looks at the first position more than half of the time: 75.0%.\n"
                "- Layer 1 head 1 hardly matters: without it the loss changes by +0.0010.\n");
-    const HeadStats at_the_edge = {0.5, 0.5, 0.5, 0, 1, 2};
+    const HeadStats at_the_edge = {0.5, 0.5, 0.5, 0, 1, 2, 0};
     HeadStats edge[4] = {at_the_edge, at_the_edge, at_the_edge, at_the_edge};
     edge[0].loss = 2.0078125;  // by 1/128: above what hardly matters
     edge[1].loss = 1.9921875;
