@@ -6,6 +6,7 @@
 #include "job.h"
 #include "threads.h"
 
+#include <inttypes.h>
 #include <locale.h>
 
 // Which of the n rows of a layer's cached values this address is in; n: in none.
@@ -94,9 +95,10 @@ static void run_document(void *context, size_t i, double *unused)
 enum { MOST = 64 };  // documents at the same time
 
 // The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
-// order of the documents, so the number of threads does not matter. stats may be NULL.
+// order of the documents, so the number of threads does not matter. stats may be NULL, and each,
+// where the sum of a document's losses goes.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
-                 HeadStats *stats)
+                 HeadStats *stats, double *each)
 {
     static Evaluation evaluations[MOST];
     size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
@@ -114,7 +116,9 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
             for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
             share(run_document, evaluations, k, NULL);
         }
-        sum += evaluation->loss * (double)evaluation->n_tokens;
+        double loss = evaluation->loss * (double)evaluation->n_tokens;
+        sum += loss;
+        if (each) each[i] = loss;
         *n_tokens += evaluation->n_tokens;
         if (stats) add_attention(evaluation->model, evaluation->n_tokens, stats);
     }
@@ -122,9 +126,29 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
     return sum / (double)*n_tokens;
 }
 
+// The standard error of a mean over tokens, where the documents are a sample of more like them: each
+// has a sum over its tokens, here less that of another model.
+static double error_of_mean(const Model *model, const Document *docs, size_t n_docs,
+                            const double *each, const double *other)
+{
+    double n = (double)n_docs, tokens = 0, sum = 0, squares = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double mean = pass ? sum / tokens : 0;
+        for (size_t i = 0; i < n_docs; i++) {
+            double t = fmin((double)docs[i].length + 1, (double)model->block_size);
+            double x = each[i] - (other ? other[i] : 0);
+            if (!pass) tokens += t;
+            if (!pass) sum += x;
+            squares += pass ? (x - mean * t) * (x - mean * t) : 0;
+        }
+    }
+    return n > 1 ? sqrt(squares * n / (n - 1)) / tokens : HUGE_VAL;
+}
+
 // The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
 // training needs, holds the matrix meanwhile.
-static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h)
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h,
+                           double *each)
 {
     Matrix *wo = model->layers[h / model->n_head].attn_wo;
     double *backup = model->m, *columns = wo->data + h % model->n_head * model->head_dim;
@@ -133,7 +157,7 @@ static double loss_without(Model *model, const Document *docs, size_t n_docs, si
     for (size_t row = 0; row < wo->rows; row++) {
         memset(columns + row * wo->cols, 0, model->head_dim * sizeof *columns);
     }
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL, each);
     memcpy(wo->data, backup, bytes);
     return loss;
 }
@@ -157,6 +181,20 @@ static void say_stats_values(const Model *model, const HeadStats *stats, double 
     }
 }
 
+static void say_documents(const Job *job, size_t n_docs)
+{
+    char text[160];
+    uint64_t seed =
+        was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : job->checkpoint.options.config.seed;
+    int n = snprintf(text, sizeof text, "Over %s%zu documents", job->o.docs ? "the first " : "",
+                     n_docs);
+    if (!job->o.docs) {
+        snprintf(text + n, sizeof text - (size_t)n, " that seed %" PRIu64 " draws%s", seed,
+                 job->held_out.n ? " from those held out of training" : "");
+    }
+    say_wrapped(text, 0, 2, terminal_of(STDOUT_FILENO).columns);
+}
+
 bool show_heads(Job *job, size_t n_docs)
 {
     const char *path = job->o.arguments[0];
@@ -164,9 +202,10 @@ bool show_heads(Job *job, size_t n_docs)
     const Document *docs = job->run.docs.list;
     size_t n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
-    if (!stats) return no_memory();
+    double *each = job->losses = calloc(2 * n_docs, sizeof *each), *without = each + n_docs;
+    if (!stats || !each) return no_memory();
     model->tape.fused = true;  // heads are read off whole entries, in every build
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
         if (stats[h].n_positions != n_tokens) return no_attention(path);
@@ -175,7 +214,8 @@ bool show_heads(Job *job, size_t n_docs)
         stats[h].first /= tokens;
         stats[h].elsewhere /= tokens;
         stats[h].entropy /= tokens;
-        stats[h].loss = loss_without(model, docs, n_docs, h);
+        stats[h].loss = loss_without(model, docs, n_docs, h, without);
+        stats[h].error = error_of_mean(model, docs, n_docs, without, each);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", path,
                         h / model->n_head, h % model->n_head);
@@ -184,7 +224,8 @@ bool show_heads(Job *job, size_t n_docs)
     if (job->o.tsv) {
         say_stats_values(model, stats, loss);
     } else {
-        say_stats(model, stats, loss);
+        say_stats(model, stats, loss, error_of_mean(model, docs, n_docs, each, NULL));
+        say_documents(job, n_docs);
         say_findings(model, stats, loss);
     }
     return true;
@@ -238,7 +279,7 @@ bool show_word(Job *job)
     run->model.tape.fused = true;  // heads are read off whole entries, in every build
     size_t n = 0;
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
-    mean_loss(&run->model, &job->samples.prompt, 1, &n, NULL);
+    mean_loss(&run->model, &job->samples.prompt, 1, &n, NULL, NULL);
     if (job->o.votes) return show_votes(job, n);
     if (!read_maps(job, n)) return false;
     if (job->o.tsv) {

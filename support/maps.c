@@ -147,29 +147,30 @@ void draw_maps(const Run *run, const double *maps, size_t n)
 }
 
 // One row per head; on a narrow screen, a few lines per head.
-void say_stats(const Model *model, const HeadStats *stats, double loss)
+void say_stats(const Model *model, const HeadStats *stats, double loss, double error)
 {
     Terminal screen = terminal_of(STDOUT_FILENO);
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.columns >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
-    if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
+    if (wide) say("layer head   self previous  first elsewhere entropy without  change  error\n");
     for (size_t h = 0; h < n_heads; h++) {
         const HeadStats *head = &stats[h];
         double change = head->loss - loss;
-        int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        say_sentence(wide ? SIZE_MAX : screen.columns,  // a table's row is not broken
-                     wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
-                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
-                            "elsewhere %.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                     h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
-                     100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
-                     marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
-                     screen.unicode ? "███████" : "#######");
+        int marks = max > 0 ? (int)(5 * fabs(change) / max + 0.5) : 0;
+        say_sentence(
+            wide ? SIZE_MAX : screen.columns,  // a table's row is not broken
+            wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %7.4f %+7.4f %6.4f%s%.*s"
+                 : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
+                   "elsewhere %.1f%%, entropy %.2f, without %.4f, change %+.4f, error %.4f%s%.*s",
+            h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
+            100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
+            head->error, marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
+            screen.unicode ? "█████" : "#####");
     }
     say("\n");
-    say_sentence(screen.columns, "The loss with all heads: %.4f", loss);
+    say_sentence(screen.columns, "The loss with all heads: %.4f, standard error %.4f", loss, error);
 }
 
 // What stands out, in words, and only if the numbers support it.

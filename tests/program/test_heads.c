@@ -214,6 +214,76 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
     free(text);
 }
 
+// Each document's summed loss, and how many tokens it has.
+static size_t plain_losses(const PlainModel *f, const char *docs, size_t n_docs, double *losses,
+                           double *n_tokens)
+{
+    size_t n_bytes, d = 0;
+    char *list = read_file(docs, &n_bytes), *rest = list, *line;
+    for (; d < n_docs && (line = strtok_r(rest, "\n", &rest)); d++) {
+        uint32_t tokens[MOST + 1];
+        size_t n = tokens_of(f, line, tokens);
+        losses[d] = plain_loss(f, tokens, n);
+        n_tokens[d] = (double)n;
+    }
+    free(list);
+    return d;
+}
+
+// The standard error of sum(x) / sum(t), for documents that are a sample of many.
+static double error_of_ratio(const double *x, const double *t, size_t n)
+{
+    double sum = 0, tokens = 0, variance = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        tokens += t[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        variance += pow(x[i] - t[i] * sum / tokens, 2) / ((double)n - 1);
+    }
+    return sqrt(variance / (double)n) / (tokens / (double)n);
+}
+
+// The standard errors in the table for people, to the digits it has.
+static void check_errors(const char *name, const char *path, const PlainModel *f, const char *docs)
+{
+    enum { DOCS = 50 };
+    double losses[DOCS], without[DOCS], n_tokens[DOCS], seen = NAN;
+    char arguments[512], what[256];
+    size_t n = plain_losses(f, docs, DOCS, losses, n_tokens);
+    snprintf(arguments, sizeof arguments, "heads %s --docs %d --data %s", path, DOCS, docs);
+    char *text = output_of(arguments), *line = strstr(text, "standard error ");
+    if (line) {
+        sscanf(line, "standard error %lf", &seen);
+    }
+    snprintf(what, sizeof what, "%s: the standard error of the loss", name);
+    check_near(what, error_of_ratio(losses, n_tokens, n), seen, 0.5001e-4);
+    char *rest = text;
+    strtok_r(rest, "\n", &rest);
+    for (size_t h = 0; h < f->n_layer * f->n_head; h++) {
+        size_t li = h / f->n_head, head_dim = f->n_embd / f->n_head;
+        double figure[4] = {NAN, NAN, NAN, NAN};
+        line = strtok_r(rest, "\n", &rest);
+        if (line) {
+            sscanf(line, "%*u %*u %*f%% %*f%% %*f%% %*f%% %*f %lf %lf %lf", &figure[0], &figure[1],
+                   &figure[2]);
+        }
+        PlainModel silenced = open_model(path);
+        for (size_t i = 0; i < f->n_embd * f->n_embd; i++) {
+            bool of_head = i % f->n_embd / head_dim == h % f->n_head;
+            silenced.wo[li].data[i] *= of_head ? 0 : 1;
+        }
+        plain_losses(&silenced, docs, DOCS, without, n_tokens);
+        close_model(&silenced);
+        for (size_t i = 0; i < n; i++) {
+            without[i] -= losses[i];
+        }
+        snprintf(what, sizeof what, "%s: the standard error of what head %zu changes", name, h);
+        check_near(what, error_of_ratio(without, n_tokens, n), figure[2], 0.5001e-4);
+    }
+    free(text);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * What is said in words: exactly what the figures carry. Models are made for it.
  */
@@ -268,8 +338,11 @@ static void check_words(const char *name, const char *path, const char *must_say
     expected_words(figures, expected, sizeof expected);
     snprintf(arguments, sizeof arguments, "heads %s --docs 50", path);
     char *text = output_of(arguments), *words = strstr(text, "The loss with all heads: ");
-    words = words ? strchr(words, '\n') : NULL;
-    words = words ? words + 1 : text;
+    for (int i = 0; i < 2 && words; i++) {  // that line, and which documents
+        words = strchr(words, '\n');
+        words = words ? words + 1 : NULL;
+    }
+    words = words ? words : text;
     bool same = strcmp(words, expected) == 0;
     check(same, "%s: the words are those that the figures carry%s%s%s%s", name,
           same ? "" : ": expected ", same ? "" : expected, same ? "" : ", saw ", same ? "" : words);
@@ -619,6 +692,7 @@ int main(void)
         check_table(models[i].name, path, &f, models[i].docs,
                     i + 1 < sizeof models / sizeof models[0] ? 50 : 5);
         if (models[i].docs[strlen(FOLDER) + 1] == 'n') {
+            check_errors(models[i].name, path, &f, models[i].docs);
             check_words(models[i].name, path, anything);
         }
         close_model(&f);

@@ -221,8 +221,36 @@ same "documents from an empty standard input fail" 1 "$?"
 microgpt heads "$model" --data - --tsv <"$T/fifty.txt" >"$T/seen"
 same_file "documents from standard input" "$T/want" "$T/seen"
 heads "$model" --tsv && cp "$T/seen" "$T/want"
-heads "$model" --tsv --docs 1000
-same_file "1000 documents if nothing is said" "$T/want" "$T/seen"
+heads "$model" --tsv --seed 42
+same_file "which documents if nothing is said: by the model's seed" "$T/want" "$T/seen"
+heads "$model" --tsv --seed 43
+check "another seed: others" [ "$(cut -f 8 "$T/want" | tail -n 1)" != "$(cut -f 8 "$T/seen" | tail -n 1)" ]
+heads "$model"
+same "1000 of them" 1 "$(grep -c '^Over 1000 documents that seed 42 draws$' "$T/seen")"
+for i in 1 2 3 4 5 6 7 8 9; do cat "$T/fifty.txt"; done | sed 's/^/ /' >"$T/often.txt"
+heads "$model" --data "$T/often.txt"
+same "no document twice: $(grep '^Over' "$T/seen")" "$(sort -u "$T/fifty.txt" | wc -l)" "$(sed -n 's/^Over \([0-9]*\).*/\1/p' "$T/seen")"
+sort -u "$T/fifty.txt" >"$T/once.txt"
+microgpt eval "$model" --data "$T/once.txt" | awk '$1 == "loss" { printf "%.12f\n", $2 }' >"$T/want"
+heads "$model" --data "$T/often.txt" --tsv
+same "but each one" "$(cat "$T/want")" "$(awk -F '\t' 'NR == 2 { printf "%.12f\n", $8 }' "$T/seen")"
+fails 2 "--docs takes the first documents, --seed draws: not both" microgpt heads "$model" --docs 3 --seed 4
+# Those held out, if there are some.
+awk 'NR % 1500 == 1' data/names.txt | head -n 16 >"$T/some.txt"
+for n in 1 2 3 4; do
+    microgpt train -q --samples 0 --steps 0 --seed $n --holdout 7 --data "$T/some.txt" --save "$T/held.safetensors" >"$T/out"
+    same "held out, seed $n: $(tail -n 1 "$T/out")" "$(tail -n 1 "$T/out" | sed 's/.* //')" \
+        "$(microgpt heads "$T/held.safetensors" --data "$T/some.txt" --tsv | awk -F '\t' 'NR == 2 { printf "%.4f", $8 }')"
+done
+cat "$T/some.txt" "$T/some.txt" >"$T/twice.txt"
+microgpt train -q --samples 0 --steps 0 --holdout 12 --data "$T/twice.txt" --save "$T/held.safetensors" >"$T/out"
+microgpt heads "$T/held.safetensors" --data "$T/twice.txt" >"$T/seen" 2>"$T/stderr"
+left=$(sed -n 's/^microgpt: note: \([0-9]*\) of the 12 documents held out are also in the training data and are left out$/\1/p' "$T/stderr")
+n=$(sed -n 's/^Over \([0-9]*\) documents that seed 42 draws from those held out of training$/\1/p' "$T/seen")
+check "repeats of training names are left out: $left, and others taken: $n" [ "$left" -gt 0 ] && [ "$n" -gt 0 ] &&
+    [ $((left + n)) -le 12 ]
+heads "$T/held.safetensors" --data "$T/some.txt"
+same "other documents than the model's: all of them" "Over 16 documents that seed 42 draws" "$(grep '^Over' "$T/seen")"
 before=$(cksum <"$model")
 heads "$model"
 same "the model file is left as it was" "$before" "$(cksum <"$model")"
@@ -342,6 +370,8 @@ cd "$ROOT" || exit 1
 same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
     grep -c '^layer head  *self previous' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
     awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
-fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --docs 3
-fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --data data/names.txt
+for option in '--docs 3' '--data data/names.txt' '--seed 3'; do
+    # shellcheck disable=SC2086
+    fails 2 "--data, --docs and --seed do not apply to a single word" microgpt heads "$T/small" a $option
+done
 finish
