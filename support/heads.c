@@ -202,7 +202,7 @@ bool show_heads(Job *job, size_t n_docs)
     const Document *docs = job->run.docs.list;
     size_t n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
-    double *each = job->losses = calloc(2 * n_docs, sizeof *each), *without = each + n_docs;
+    double *each = job->losses = calloc(2 * n_docs, sizeof *each);
     if (!stats || !each) return no_memory();
     model->tape.fused = true;  // heads are read off whole entries, in every build
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
@@ -214,8 +214,8 @@ bool show_heads(Job *job, size_t n_docs)
         stats[h].first /= tokens;
         stats[h].elsewhere /= tokens;
         stats[h].entropy /= tokens;
-        stats[h].loss = loss_without(model, docs, n_docs, h, without);
-        stats[h].error = error_of_mean(model, docs, n_docs, without, each);
+        stats[h].loss = loss_without(model, docs, n_docs, h, each + n_docs);
+        stats[h].error = error_of_mean(model, docs, n_docs, each + n_docs, each);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", path,
                         h / model->n_head, h % model->n_head);

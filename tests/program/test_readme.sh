@@ -122,6 +122,28 @@ same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*end
 same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
+# Heads: what a model of 5000 steps prints, whose digits are the same everywhere. block FILE START: the block that begins so.
+block() { awk -v start="$2" '/^```/ { on = 0; first = 1; next } first && index($0, start) == 1 { on = 1 } { first = 0 } on' "$1"; }
+heads() { (cd "$S" && ./microgpt heads five.safetensors "$@") | sed 's/ *$//'; }
+(cd "$S" && ./microgpt --steps 5000 --save five.safetensors -q --samples 0 >/dev/null)
+same "the heads shown are those of 5000 steps" 2 \
+    "$(cat README.md tests/README.md | grep -c '/microgpt --steps 5000 --save names.safetensors -q --samples 0')"
+block README.md 'layer 0 head 0 ' >"$T/expected"
+heads maria | head -n 8 >"$T/out"
+same_file "shown: the maps of a name" "$T/expected" "$T/out"
+block README.md 'after ^maria comes' >"$T/expected"
+heads maria --votes | awk 'BEGIN { RS = "" } /^after .maria comes/' >"$T/out"
+same_file "shown: the votes for the end of a name" "$T/expected" "$T/out"
+block tests/README.md 'layer head ' >"$T/expected"
+heads >"$T/out"
+same_file "shown: the table of heads" "$T/expected" "$T/out"
+block tests/README.md 'heads  head_dim ' >"$T/expected"
+sh tests/bench/sweep >"$T/out"
+same_file "shown: what the sweep prints" "$T/expected" "$T/out"
+same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
+    { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
+    "$(sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p' tests/README.md)"
+
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
 mkdir -p "$T/example/support"
 sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
