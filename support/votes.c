@@ -32,7 +32,7 @@ typedef struct {
 static bool new_votes(Votes *v, const Model *model, size_t n)
 {
     size_t n_mlp = 4 * model->n_embd, n_embd = model->n_embd;
-    *v = (Votes){.model = model, .n = n, .from = model->tape.kept_entries};
+    *v = (Votes){.model = model, .n = n};
     v->max_votes = 1 + model->n_layer * (model->n_head * n + n_mlp);
     v->mean = calloc(2 * n_embd + n_mlp, sizeof *v->mean);
     v->list = calloc(v->max_votes + 1, sizeof *v->list);
@@ -158,17 +158,17 @@ static bool say_all_values(Votes *v, size_t query)
 {
     const Model *model = v->model;
     const double *logits = model->tape.entries[v->to].out;
-    size_t n = model->vocab_size, id = n, target = model->tokens[query + 1];
-    bool ok = true, seen = false;
-    for (size_t i = 0; ok && i < 5 && (id = next_likeliest(logits, n, id)) < n; i++) {
+    size_t n = model->vocab_size, last = n, target = model->tokens[query + 1];
+    bool seen = false;
+    for (size_t i = 0; i < 6; i++) {
+        size_t id = i < 5 ? next_likeliest(logits, n, last) : target;
+        if (id == n || (i == 5 && seen)) continue;
+        if (!count_votes(v, id)) return false;
+        say_vote_values(v, query, id);
         seen = seen || id == target;
-        ok = count_votes(v, id);
-        if (ok) say_vote_values(v, query, id);
+        last = id;
     }
-    if (!ok || seen) return ok;
-    ok = count_votes(v, target);
-    if (ok) say_vote_values(v, query, target);
-    return ok;
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -281,26 +281,39 @@ static bool say_position(const Run *run, Votes *v, Terminal screen, size_t query
     return true;
 }
 
-// The votes at each of the n positions on the tape.
+// Counts the votes at each position, and prints them if `screen` or tsv asks for it.
+static bool visit_positions(const Run *run, Votes *v, const Terminal *screen, bool tsv)
+{
+    const Model *model = v->model;
+    size_t query = 0;
+    v->from = model->tape.kept_entries;
+    for (v->to = v->from; v->to < model->tape.n_entries; v->to++) {
+        const Entry *e = &model->tape.entries[v->to];
+        if (e->op != OP_LINEAR || e->w != model->lm_head) continue;
+        bool ok = tsv      ? say_all_values(v, query)
+                  : screen ? say_position(run, v, *screen, query)
+                           : count_votes(v, model->tokens[query + 1]);
+        if (!ok) return false;
+        v->from = v->to + 1;
+        query++;
+    }
+    return query == v->n;
+}
+
+// The votes at each of the n positions on the tape. Nothing is printed unless all add up.
 bool show_votes(Job *job, size_t n)
 {
     const Run *run = &job->run;
-    const Model *model = &run->model;
     Terminal screen = terminal_of(STDOUT_FILENO);
-    size_t query = 0;
     Votes v;
-    bool ok = new_votes(&v, model, n);
-    if (ok && job->o.tsv) say("position\tid\tkind\tlayer\tindex\tlooks_at\tvote\n");
-    for (v.to = v.from; ok && v.to < model->tape.n_entries; v.to++) {
-        const Entry *e = &model->tape.entries[v.to];
-        if (e->op != OP_LINEAR || e->w != model->lm_head) continue;
-        ok = (job->o.tsv ? say_all_values(&v, query) : say_position(run, &v, screen, query)) ||
-             fail("%s: the votes do not add up to the logits: not finite, or gpt() adds more",
-                  job->o.arguments[0]);
-        v.from = v.to + 1;
-        query++;
-    }
+    bool ok = new_votes(&v, &run->model, n), add_up = ok && visit_positions(run, &v, NULL, false);
+    if (add_up && job->o.tsv) say("position\tid\tkind\tlayer\tindex\tlooks_at\tvote\n");
+    add_up = add_up && visit_positions(run, &v, &screen, job->o.tsv);
     free_votes(&v);
+    if (ok && !add_up) {
+        return fail("%s: the votes do not add up to the logits: not finite, or gpt() adds more",
+                    job->o.arguments[0]);
+    }
     if (!ok || job->o.tsv) return ok;
     say_wrapped(
         "A vote is what a voter adds to the logit of the character that comes, less what it "
