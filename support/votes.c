@@ -204,6 +204,8 @@ static void sum_up(Votes *v)
     v->n_votes = (size_t)(end - v->list);
 }
 
+enum { LONGEST = 24 };  // blocks, of the longest bar of a position
+
 static void say_vote(const Run *run, Terminal screen, const Vote *vote, size_t query, double most)
 {
     char who[48];
@@ -212,6 +214,7 @@ static void say_vote(const Run *run, Terminal screen, const Vote *vote, size_t q
     if (vote->kind == SELF) snprintf(who, sizeof who, "the letter itself");
     if (vote->kind == OTHERS) snprintf(who, sizeof who, "everything else");
     size_t room = screen.columns > 32 ? screen.columns - 32 : 0, at = vote->looks_at;
+    if (room > LONGEST) room = LONGEST;
     size_t n = most > 0 ? (size_t)((double)room * fabs(vote->vote) / most + 0.5) : 0;
     const char *block = vote->vote < 0 ? "░" : "█";
     if (!screen.unicode) block = vote->vote < 0 ? "-" : "#";

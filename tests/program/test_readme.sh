@@ -142,7 +142,7 @@ done
 
 # Heads: what a model of 5000 steps prints, whose digits are the same everywhere. block FILE START: the block that begins so.
 block() { awk -v start="$2" '/^```/ { on = 0; first = 1; next } first && index($0, start) == 1 { on = 1 } { first = 0 } on' "$1"; }
-heads() { (cd "$S" && ./microgpt heads five.safetensors "$@") | sed 's/ *$//'; }
+heads() { (cd "$S" && LC_ALL=C.UTF-8 ./microgpt heads five.safetensors "$@") | sed 's/ *$//'; }
 (cd "$S" && ./microgpt --steps 5000 --save five.safetensors -q --samples 0 >/dev/null)
 same "the heads shown are those of 5000 steps" 2 \
     "$(cat README.md tests/README.md | grep -c '/microgpt --steps 5000 --save names.safetensors -q --samples 0')"
