@@ -23,9 +23,10 @@ for row in no_such_row 0 99; do
 done
 
 # Every row of the script is in tests/README.md, with its claim and its command.
+sed -n '/^## The lessons, measured/,$p' tests/README.md >"$T/readme"
 sed -n 's/^all_rows="*'"'"'*\([a-z_ $]*\).*/\1/p' tests/bench/lessons | tr ' ' '\n' | grep -c '^[a-z]' >"$T/n"
-same "rows of the script, and of the table in tests/README.md" "$(cat "$T/n")" "$(grep -c '^| [0-9]* | .* |$' tests/README.md)"
-grep '^| \([1-3]\|20\|23\|24\|25\) | ' tests/README.md | cut -d '|' -f 2-5 >"$T/shown"
+same "rows of the script, and of the table in tests/README.md" "$(cat "$T/n")" "$(grep -c '^| [0-9]* | .* |$' "$T/readme")"
+grep '^| \([1-3]\|20\|23\|24\|25\) | ' "$T/readme" | cut -d '|' -f 2-5 >"$T/shown"
 { lessons 1 2 3 20 23 24 25; sed 1,2d "$T/table"; } | sed "s|$BUILD/test_lessons.d|tests/build|g" | cut -d '|' -f 2-5 >"$T/printed"
 same_file "lessons, claims and commands of these rows" "$T/printed" "$T/shown"
 finish
