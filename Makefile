@@ -128,8 +128,8 @@ sweep: microgpt    ## how many heads are best? Train with 1 to 16 and compare on
 	sh tests/bench/sweep
 
 .PHONY: lessons
-lessons: microgpt    ## a table of what lessons on attention claim, and what this program shows
-	@CC="$(CC)" sh tests/bench/lessons
+lessons: microgpt    ## what lessons on attention claim, and what this program shows; LESSON=N: one row
+	@CC="$(CC)" sh tests/bench/lessons $(LESSON)
 
 # Searches for input that breaks the program, for so many seconds per target.
 FUZZ_SECONDS ?= 60

@@ -1,10 +1,10 @@
 /* microgpt: a GPT, trained and sampled with nothing but C.
  *
- * A port of microgpt.py: same seed, same bytes. This file is the whole
- * algorithm, in the order of the Python program; microgpt(), near the end,
- * runs it from start to finish. Read autograd.h first. support/ adds what a
- * program needs: files, options, progress. support/model.h has the types
- * used here, and lists the calls between this file and support/.
+ * A port of microgpt.py: same seed, same bytes. This file and autograd.c
+ * are the algorithm, this one in the order of the Python program;
+ * microgpt(), near the end, runs it. Read autograd.h first. support/ adds
+ * what a program needs: files, options, progress. support/model.h has the
+ * types used here, and lists the calls between this file and support/.
  */
 #define _XOPEN_SOURCE 700  // for M_PI
 // defines: Tape, Matrix, grad(), ag_add() and all other operations

@@ -49,7 +49,7 @@ typedef struct {
     double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
     bool scalar;  // every + and * is an entry of the tape; nothing is there for speed alone
-    bool new, quiet, tsv, help, version;
+    bool new, quiet, tsv, votes, help, version;
 } Options;
 
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16, CHECK = 32 };  // commands, as bits

@@ -122,6 +122,46 @@ same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*end
 same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
+# Figures in the text.
+text=$(tr '\n' ' ' <README.md)
+in_text() { echo "$text" | sed -n "s/.*$1.*/\\1/p"; }
+same "shown: the loss on all names" "$(cd "$S" && ./microgpt eval names.safetensors | awk '/^loss/ { printf "%.4f", $2 }')" \
+    "$(in_text 'on all names is about the same, \([0-9.]*[0-9]\)')"
+(cd "$S" && ./microgpt -q --samples 0 --log first.csv >/dev/null)
+same "shown: the loss at the start" "$(awk -F , 'NR == 2 { printf "%.2f", $2 }' "$S/first.csv")" \
+    "$(in_text 'Training starts at \([0-9.]*[0-9]\)')"
+same "shown: the mean loss of the last 100 steps" "$(tail -n 100 "$S/first.csv" | awk -F , '{ sum += $2 } END { printf "%.4f", sum / 100 }')" \
+    "$(in_text 'mean loss of the last 100 steps: \([0-9.]*[0-9]\)')"
+lines() { cat "$@" | wc -l; }
+for figure in "| \\([0-9,]*\\) to read: $(lines microgpt.c autograd.c autograd.h)" \
+    "; \\([0-9,]*\\) with .support: $(lines microgpt.c autograd.c autograd.h support/*.[ch])" \
+    "and \\([0-9,]*\\) more for the debugger: $(lines support/debugger/*.[ch])"; do
+    said=$(in_text "${figure%: *}" | tr -d ,)
+    check "shown: lines of code: $said, there are ${figure##*: }" [ $((said - ${figure##*: })) -le 150 -a $((${figure##*: } - said)) -le 150 ]
+done
+
+# Heads: what a model of 5000 steps prints, whose digits are the same everywhere. block FILE START: the block that begins so.
+block() { awk -v start="$2" '/^```/ { on = 0; first = 1; next } first && index($0, start) == 1 { on = 1 } { first = 0 } on' "$1"; }
+heads() { (cd "$S" && LC_ALL=C.UTF-8 ./microgpt heads five.safetensors "$@") | sed 's/ *$//'; }
+(cd "$S" && ./microgpt --steps 5000 --save five.safetensors -q --samples 0 >/dev/null)
+same "the heads shown are those of 5000 steps" 2 \
+    "$(cat README.md tests/README.md | grep -c '/microgpt --steps 5000 --save names.safetensors -q --samples 0')"
+block README.md 'layer 0 head 0 ' >"$T/expected"
+heads maria | head -n 8 >"$T/out"
+same_file "shown: the maps of a name" "$T/expected" "$T/out"
+block README.md 'after ^maria comes' >"$T/expected"
+heads maria --votes | awk 'BEGIN { RS = "" } /^after .maria comes/' >"$T/out"
+same_file "shown: the votes for the end of a name" "$T/expected" "$T/out"
+block tests/README.md 'layer head ' >"$T/expected"
+heads >"$T/out"
+same_file "shown: the table of heads" "$T/expected" "$T/out"
+block tests/README.md 'heads  head_dim ' >"$T/expected"
+sh tests/bench/sweep >"$T/out"
+same_file "shown: what the sweep prints" "$T/expected" "$T/out"
+same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
+    { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
+    "$(sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p' tests/README.md)"
+
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
 mkdir -p "$T/example/support"
 sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
