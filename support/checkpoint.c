@@ -313,8 +313,9 @@ bool save_model(Target *target, const Options *o, const Run *run)
     }
     bool whole = false;
     for (int place = 0; !whole && begin_save(target, &out, place); place++) {
-        put_length(&out, write_header(NULL, *o, run, hash));
-        write_header(&out, *o, run, hash);
+        size_t length = write_header(NULL, *o, run, hash);
+        put_length(&out, length);
+        if (write_header(&out, *o, run, hash) != length) out.error = EIO;
         for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
         whole = end_save(target, &out, place);
     }

@@ -4,12 +4,15 @@
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could
  *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
- *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone
+ *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone; or,
+ *                            if the call takes memory, every one that does: there is none left
+ *   FAULT_NO_LINKS=1         a disk without hard links
  *   FAULT_COUNTS=FILE        at the end, a line "CALL N" for every call goes to FILE
- *   FAULT_HAPPENED=FILE      this file appears when the fault is injected
+ *   FAULT_HAPPENED=FILE      in this file are, once the fault is injected, the steps that were done before it
  *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
  *
- * What goes to standard error is left alone, so that the program can say what went wrong.
+ * What goes to standard error is left alone, so that the program can say what went wrong. Whatever happens, a file that
+ * takes its final name must have been flushed to disk, and then its folder: if not, the run ends with status 96.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +20,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +65,14 @@ static const struct {
 enum { SHORT = -1, DRIBBLE = -2 };
 
 static long counts[N_CALLS], at;
+static unsigned long long steps;
 static int call = -1, kind;
 static bool happened, over;  // over: the program has ended, and what counts its lines may write
 
+static int part = -1;          // the new file: its last descriptor
+static bool written, renamed;  // since it, or its folder, was last flushed to disk
+
+bool __real_after_step(void *run, uint64_t step, double loss);
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
@@ -85,10 +94,19 @@ int __real_vsnprintf(char *text, size_t room, const char *format, va_list args);
 
 static void touch(const char *name)
 {
-    FILE *file = name ? fopen(name, "a") : NULL;
+    static bool done;
+    FILE *file = name && !done ? fopen(name, "w") : NULL;
+    done = true;
     if (file) {
+        fprintf(file, "%llu\n", steps);
         fclose(file);
     }
+}
+
+static void not_flushed(const char *what)
+{
+    fprintf(stderr, "%s is not flushed to disk\n", what);
+    _exit(96);
 }
 
 static void write_counts(void)
@@ -102,6 +120,7 @@ static void write_counts(void)
     if (file) {
         fclose(file);
     }
+    if (renamed) not_flushed("the name of a file");
 }
 
 static void set_up(void)
@@ -142,7 +161,8 @@ static bool fails(int which)
     set_up();
     long n = ++counts[which];
     const char *stays = getenv("FAULT_STAYS");
-    bool again = happened && stays && *stays && (which == call || which >= WRITE);
+    bool gone = call <= REALLOC ? which <= REALLOC : which == call || which >= WRITE;
+    bool again = happened && stays && *stays && gone;
     if (over || kind < 0 || !(again || (which == call && n == at))) {
         return false;
     }
@@ -169,6 +189,12 @@ static bool fails_or_shrinks(int which, size_t *n)
     return failed;
 }
 
+bool __wrap_after_step(void *run, uint64_t step, double loss)
+{
+    steps = step + 1;
+    return __real_after_step(run, step, loss);
+}
+
 void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
 void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
@@ -187,7 +213,11 @@ int __wrap_open(const char *name, int flags, ...)
         mode = (mode_t)va_arg(args, int);
         va_end(args);
     }
-    return fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN) ? -1 : __real_open(name, flags, mode);
+    bool failed = fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN);
+    if (flags & O_DIRECTORY && failed) renamed = false;  // no way to flush it
+    int file = failed ? -1 : __real_open(name, flags, mode);
+    if (flags & O_EXCL && file >= 0) part = file;
+    return file;
 }
 
 ssize_t __wrap_read(int file, void *bytes, size_t n)
@@ -197,6 +227,7 @@ ssize_t __wrap_read(int file, void *bytes, size_t n)
 
 ssize_t __wrap_write(int file, const void *bytes, size_t n)
 {
+    written = written || file == part;
     return file != STDERR_FILENO && fails_or_shrinks(WRITE, &n) ? -1 : __real_write(file, bytes, n);
 }
 
@@ -211,16 +242,33 @@ int __wrap_fsync(int file)
 {
     struct stat info;
     bool folder = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
-    return fails(folder ? FSYNC_FOLDER : FSYNC) ? -1 : __real_fsync(file);
+    if (folder) renamed = false;
+    if (fails(folder ? FSYNC_FOLDER : FSYNC)) return -1;
+    if (file == part) written = false;
+    return __real_fsync(file);
+}
+
+static void check_flushed(const char *from)
+{
+    size_t n = strlen(from);
+    bool is_part = n > 5 && strcmp(from + n - 5, ".part") == 0;
+    if (is_part && written) not_flushed(from);
+    renamed = true;
 }
 
 int __wrap_rename(const char *from, const char *to)
 {
-    return fails(RENAME) ? -1 : __real_rename(from, to);
+    if (fails(RENAME)) return -1;
+    check_flushed(from);
+    return __real_rename(from, to);
 }
 int __wrap_link(const char *from, const char *to)
 {
-    return fails(LINK) ? -1 : __real_link(from, to);
+    const char *none = getenv("FAULT_NO_LINKS");
+    if (fails(LINK)) return -1;
+    check_flushed(from);
+    errno = EPERM;
+    return none && *none ? -1 : __real_link(from, to);
 }
 int __wrap_ftruncate(int file, off_t n)
 {
