@@ -1,6 +1,7 @@
 /* The program itself, with signals at exact moments: SIGINT comes during step STOP_AT of this run, counted from 1, or
  * SIGTERM if STOP_BY_TERM is set; with STOP_TWICE a second signal right behind it, with STOP_LATER a second one after
  * more than a second. With STOP_IN_SAVE=N, N signals come when the model file is first flushed to disk, as far apart.
+ * With APPEARS=FILE, somebody writes into FILE at each save, just before the model takes its name.
  */
 #define _XOPEN_SOURCE 700
 #include "../../autograd.h"
@@ -29,6 +30,17 @@ static void wait_longer(void)
     while (nanosleep(&left, &left) < 0) continue;
 }
 
+static void appear(const char *name, int file)
+{
+    static int n;
+    struct stat info;
+    FILE *other =
+        name && fstat(file, &info) == 0 && S_ISREG(info.st_mode) ? fopen(name, "w") : NULL;
+    if (!other) return;
+    fprintf(other, "text %d\n", ++n);
+    fclose(other);
+}
+
 static int interrupted_fsync(int file)
 {
     static long left = -1;
@@ -38,6 +50,7 @@ static int interrupted_fsync(int file)
         raise(SIGINT);
         if (getenv("STOP_LATER")) wait_longer();
     }
+    appear(getenv("APPEARS"), file);
     return fsync(file);
 }
 
