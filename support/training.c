@@ -77,9 +77,10 @@ static bool begin_progress(Job *job)
     if (!check_files(job)) return false;
     if (o->save && !can_save(&progress->target, job)) return false;
     if (o->log && !open_log(progress, o)) return false;
-    char path[PATH_MAX];
-    if (!check_files(job)) {  // a link led the log to a name that was free
-        if (realpath(o->log, path)) unlink(path);
+    if (o->log && !check_files(job)) {  // a link led the log to a name that was free
+        char path[PATH_MAX];
+        struct stat info;
+        if (realpath(o->log, path) && stat(path, &info) == 0 && !info.st_size) unlink(path);
         return false;
     }
     progress->training = true;

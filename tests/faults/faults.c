@@ -3,6 +3,7 @@
  *
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could
+ *   FAULT='any 4 SIGNAL'     SIGTERM comes with the fourth call of those below that is of the system
  *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
  *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone; or,
  *                            if the call takes memory, every one that does: there is none left
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,6 +35,7 @@ enum {
     CALLOC,
     REALLOC,
     VSNPRINTF,
+    PTHREAD_CREATE,
     OPEN,
     READ,
     WRITE,
@@ -51,9 +54,9 @@ enum {
     N_CALLS
 };
 static const char *const names[N_CALLS] = {
-    "malloc", "calloc", "realloc",     "vsnprintf",   "open",        "read",  "write",
-    "close",  "fsync",  "rename",      "link",        "ftruncate",   "lseek", "fchmod",
-    "fchown", "poll",   "sigprocmask", "open_folder", "fsync_folder"};
+    "malloc", "calloc", "realloc", "vsnprintf",   "pthread_create", "open",        "read",
+    "write",  "close",  "fsync",   "rename",      "link",           "ftruncate",   "lseek",
+    "fchmod", "fchown", "poll",    "sigprocmask", "open_folder",    "fsync_folder"};
 static const struct {
     const char *name;
     int number;
@@ -62,9 +65,9 @@ static const struct {
     {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
     {"EAGAIN", EAGAIN}, {"EPERM", EPERM},   {"EBUSY", EBUSY},
 };
-enum { SHORT = -1, DRIBBLE = -2 };
+enum { SHORT = -1, DRIBBLE = -2, SIGNAL = -3 };
 
-static long counts[N_CALLS], at;
+static long counts[N_CALLS], of_the_system, at;
 static unsigned long long steps;
 static int call = -1, kind;
 static bool happened, over;  // over: the program has ended, and what counts its lines may write
@@ -72,6 +75,8 @@ static bool happened, over;  // over: the program has ended, and what counts its
 static int part = -1;          // the new file: its last descriptor
 static bool written, renamed;  // since it, or its folder, was last flushed to disk
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument);
 bool __real_after_step(void *run, uint64_t step, double loss);
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -114,6 +119,7 @@ static void write_counts(void)
     const char *name = getenv("FAULT_COUNTS");
     FILE *file = name ? fopen(name, "w") : NULL;
     over = true;
+    if (file) fprintf(file, "any %ld\n", of_the_system);
     for (int i = 0; file && i < N_CALLS; i++) {
         fprintf(file, "%s %ld\n", names[i], counts[i]);
     }
@@ -147,9 +153,10 @@ static void set_up(void)
         kind = strcmp(errors[i].name, error_name) == 0 ? errors[i].number : kind;
     }
     kind = strcmp(error_name, "SHORT") == 0     ? SHORT
+           : strcmp(error_name, "SIGNAL") == 0  ? SIGNAL
            : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE
                                                 : kind;
-    if (call < 0 || !kind) {
+    if ((call < 0) != (kind == SIGNAL) || !kind) {
         fprintf(stderr, "FAULT: not understood\n");
         exit(99);
     }
@@ -159,9 +166,14 @@ static void set_up(void)
 static bool fails(int which)
 {
     set_up();
-    long n = ++counts[which];
+    long n = __atomic_add_fetch(&counts[which], 1, __ATOMIC_SEQ_CST);
     const char *stays = getenv("FAULT_STAYS");
-    bool gone = call <= REALLOC ? which <= REALLOC : which == call || which >= WRITE;
+    if (which >= OPEN && ++of_the_system == at && kind == SIGNAL) {
+        touch(getenv("FAULT_HAPPENED"));
+        kill(getpid(), SIGTERM);
+    }
+    bool memory = call <= REALLOC, writes = which >= WRITE && call != PTHREAD_CREATE;
+    bool gone = memory ? which <= REALLOC : which == call || writes;
     bool again = happened && stays && *stays && gone;
     if (over || kind < 0 || !(again || (which == call && n == at))) {
         return false;
@@ -193,6 +205,13 @@ bool __wrap_after_step(void *run, uint64_t step, double loss)
 {
     steps = step + 1;
     return __real_after_step(run, step, loss);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument)
+{
+    return fails(PTHREAD_CREATE) ? EAGAIN
+                                 : __real_pthread_create(thread, attributes, start, argument);
 }
 
 void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
@@ -253,7 +272,7 @@ static void check_flushed(const char *from)
     size_t n = strlen(from);
     bool is_part = n > 5 && strcmp(from + n - 5, ".part") == 0;
     if (is_part && written) not_flushed(from);
-    renamed = true;
+    renamed = renamed || is_part;
 }
 
 int __wrap_rename(const char *from, const char *to)

@@ -5,7 +5,8 @@
 # takes long
 . tests/lib.sh
 
-CALLS='malloc calloc realloc vsnprintf open read write close fsync rename link ftruncate lseek fchmod fchown poll sigprocmask'
+CALLS='malloc calloc realloc vsnprintf pthread_create open read write close fsync rename link ftruncate lseek fchmod
+    fchown poll sigprocmask'
 injected=0
 
 wraps=
@@ -205,6 +206,7 @@ for s in $scenarios; do
             fault "$s" "$call" ENOMEM failed "$n"
             FAULT_STAYS=
             ;;
+        any) ;;
         vsnprintf) fault "$s" vsnprintf ENOMEM either "$n" ;;
         read)
             fault "$s" read EIO failed "$n"
