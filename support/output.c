@@ -39,6 +39,20 @@ bool overdue(void)
     return seconds > 1 || (seconds == 1 && now.tv_nsec >= interrupted_at.tv_nsec);
 }
 
+bool mask_controls(char *text)
+{
+    bool any = false;
+    size_t used = 1, left = strlen(text);
+    for (char *c = text; left > 0; c += used, left -= used) {
+        int32_t code = decode_utf8((unsigned char *)c, left, &used);
+        if (code < 0) used = 1;
+        bool control = code >= 0 && is_control((uint32_t)code);
+        if (control) memset(c, '?', used);
+        any = any || control;
+    }
+    return any;
+}
+
 // Formats one line, whatever it quotes. If it is too long, the middle is left out: the beginning
 // names the file, and the end gives the reason.
 static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
@@ -48,12 +62,7 @@ static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
     int n = (int)strlen(whole), half = MESSAGE_ROOM / 2, cut = n >= MESSAGE_ROOM;
     int kept = snprintf(text, MESSAGE_ROOM, "%.*s", cut ? half - 5 : n, whole);
     if (cut) snprintf(text + kept, (size_t)half + 5, " ... %s", whole + n + 1 - half);
-    size_t used = 1, left = strlen(text);
-    for (char *c = text; left > 0; c += used, left -= used) {
-        int32_t code = decode_utf8((unsigned char *)c, left, &used);
-        if (code < 0) used = 1;
-        if (code >= 0 && is_control((uint32_t)code)) memset(c, '?', used);
-    }
+    mask_controls(text);
 }
 
 void set_failure(int status, const char *format, ...)

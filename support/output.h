@@ -57,6 +57,8 @@ bool flush(Output *out);  // false: out->error says why
 void say_wrapped(const char *text, size_t column, size_t indent, size_t width);
 PRINTF_LIKE(1, 2) void note(const char *format, ...);  // "microgpt: note: ...", on one line
 
+bool mask_controls(char *text);  // each becomes '?'; were there any?
+
 void start_output(void);  // once, before any other call
 bool output_ok(void);     // fails if interrupted, or if standard output takes no more
 int report(bool ok);      // flushes, prints the error if not ok, returns the exit status

@@ -165,18 +165,11 @@ static void append_word(char *text, size_t room, const char *word)
 }
 
 // A message shows no control characters. A command that has some becomes one that prints them.
-static void hide_controls(char *text, size_t room)
+static void spell_controls(char *text, size_t room)
 {
     static char command[MESSAGE_ROOM];
-    size_t used = 1, left = strlen(text);
-    bool shown = true;
-    for (const char *c = text; left > 0; c += used, left -= used) {
-        int32_t code = decode_utf8((const unsigned char *)c, left, &used);
-        if (code < 0) used = 1;
-        shown = shown && (code < 0 || !is_control((uint32_t)code));
-    }
-    if (shown) return;
     snprintf(command, sizeof command, "%s", text);
+    if (!mask_controls(text)) return;
     size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
     for (const char *c = command; *c && n + 8 < room; c++) {
         bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
@@ -199,7 +192,7 @@ static const char *where_saved(const Job *job)
         append_word(command, sizeof command, "--resume");
         append_word(command, sizeof command, o->save);
     }
-    hide_controls(command, sizeof command);
+    spell_controls(command, sizeof command);
     snprintf(text, sizeof text, "saved in %s; to continue:%s", o->save, command);
     return text;
 }
