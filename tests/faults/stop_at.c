@@ -1,7 +1,8 @@
 /* The program itself, with signals at exact moments: SIGINT comes during step STOP_AT of this run, counted from 1, or
- * SIGTERM if STOP_BY_TERM is set; with STOP_TWICE a second signal right behind it, with STOP_LATER a second one after
- * more than a second. With STOP_IN_SAVE=N, N signals come when the model file is first flushed to disk, as far apart.
- * With APPEARS=FILE, somebody writes into FILE at each save, just before the model takes its name.
+ * SIGTERM if STOP_BY_TERM is set; with STOP_TWICE a second signal right behind it, with STOP_LATER after more than a
+ * second; it is SIGTERM, or SIGXCPU if STOP_BY_XCPU is set. With STOP_IN_SAVE=N, N signals come when the model file is
+ * first flushed to disk, as far apart. With APPEARS=FILE, somebody writes into FILE at each save, just before the model
+ * takes its name.
  */
 #define _XOPEN_SOURCE 700
 #include "../../autograd.h"
@@ -62,7 +63,7 @@ static void interrupted_backward(Tape *t, double *result)
         raise(getenv("STOP_BY_TERM") ? SIGTERM : SIGINT);
         if (getenv("STOP_TWICE")) {
             if (getenv("STOP_LATER")) wait_longer();
-            raise(SIGTERM);
+            raise(getenv("STOP_BY_XCPU") ? SIGXCPU : SIGTERM);
         }
     }
     backward(t, result);

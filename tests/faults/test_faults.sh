@@ -154,6 +154,7 @@ fault()
     i=1 stride=1 which="each of $5"
     if [ -z "$ALL" ] && [ "$5" -gt 2 ]; then
         stride=$(($5 - 1)) which="the first and the last of $5"
+        [ "$5" -lt 300 ] || stride=$(($5 / 9)) which="nine of $5"
     fi
     while [ $i -le "$5" ]; do
         prepare

@@ -185,6 +185,9 @@ rm -f "$dir/d"
 STOP_AT=9 STOP_TWICE=1 STOP_LATER=1 run "$S" -q --save "$dir/d"
 same "a later one ends at once" "130:microgpt: interrupted again, after more than a second: ended:no file" \
     "$status:$said:$([ -e "$dir/d" ] && echo file || echo no file)"
+STOP_AT=9 STOP_TWICE=1 STOP_LATER=1 STOP_BY_XCPU=1 run "$S" -q --save "$dir/d"
+same "unless it is SIGXCPU, which comes again by itself" "130:microgpt: interrupted after step 9 of 1000; saved in $dir/d" \
+    "$status:${said%; to continue: *}"
 STOP_IN_SAVE=1 run "$S" -q --steps 20 --save "$dir/d"
 same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in $dir/d" \
     "$status:${said%; to continue: *}"
