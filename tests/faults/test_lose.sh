@@ -485,8 +485,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k tmpfs "$D/disk" 2>/dev/null
         resumable '21. the model is in TMPDIR' "${said##*the model is in }"
     fi
     for folder in '' "$D/none"; do
-        $someone "$M" --version >"$D/out" 2>&1 || break
-        run $someone env TMPDIR="$folder" "$M" -q --resume "$D/disk/m" --steps 600 --save "$D/disk/m"
+        run sh -c "cd '$D/disk' && TMPDIR='$folder' exec '$M' -q --resume '$D/disk/m' --steps 600 --save '$D/disk/m'"
         ends "21. and TMPDIR is '$folder'" 1 \
             "microgpt: $D/disk/m: not saved: No space left on device; the model is in /tmp/m.*.part"
         part=${said##*the model is in }
