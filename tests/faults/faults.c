@@ -13,7 +13,7 @@
  *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
  *
  * What goes to standard error is left alone, so that the program can say what went wrong. Whatever happens, a file that
- * takes its final name must have been flushed to disk, and then its folder: if not, the run ends with status 96.
+ * takes its final name must have been flushed to disk, as must the log, and then its folder: if not, the status is 96.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,8 +72,8 @@ static unsigned long long steps;
 static int call = -1, kind;
 static bool happened, over;  // over: the program has ended, and what counts its lines may write
 
-static int part = -1;          // the new file: its last descriptor
-static bool written, renamed;  // since it, or its folder, was last flushed to disk
+static int part = -1;                  // the new file: its last descriptor
+static bool written, renamed, logged;  // since it, its folder or the log was last flushed to disk
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument);
@@ -246,8 +246,10 @@ ssize_t __wrap_read(int file, void *bytes, size_t n)
 
 ssize_t __wrap_write(int file, const void *bytes, size_t n)
 {
+    if (file != STDERR_FILENO && fails_or_shrinks(WRITE, &n)) return -1;
     written = written || file == part;
-    return file != STDERR_FILENO && fails_or_shrinks(WRITE, &n) ? -1 : __real_write(file, bytes, n);
+    logged = logged || (file > STDERR_FILENO && file != part);
+    return __real_write(file, bytes, n);
 }
 
 // The file is closed all the same, as Linux does it.
@@ -262,6 +264,7 @@ int __wrap_fsync(int file)
     struct stat info;
     bool folder = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
     if (folder) renamed = false;
+    if (!folder && file != part) logged = false;
     if (fails(folder ? FSYNC_FOLDER : FSYNC)) return -1;
     if (file == part) written = false;
     return __real_fsync(file);
@@ -272,6 +275,7 @@ static void check_flushed(const char *from)
     size_t n = strlen(from);
     bool is_part = n > 5 && strcmp(from + n - 5, ".part") == 0;
     if (is_part && written) not_flushed(from);
+    if (is_part && logged) not_flushed("the log, which is behind the model,");
     renamed = renamed || is_part;
 }
 
