@@ -88,7 +88,8 @@ bool open_checkpoint(Checkpoint *checkpoint, const char *path)
     int file = open_file(path, O_RDONLY);
     if (file < 0) return fail_errno(path);
     *checkpoint = (Checkpoint){.file = file, .header = {.path = path}};
-    return read_header(file, &checkpoint->header) && read_metadata(checkpoint) &&
+    return (fstat(file, &checkpoint->info) == 0 || fail_errno(path)) &&
+           read_header(file, &checkpoint->header) && read_metadata(checkpoint) &&
            check_sizes(checkpoint);
 }
 
@@ -235,16 +236,12 @@ static const char *data_source(const Options *o)
     return strcmp(o->data, "-") == 0 ? "/dev/stdin" : base_name(o->data);
 }
 
-// The header: the configuration, the run, all tensors. The caller frees it.
-static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, char **header,
-                       size_t *length)
+// Writes the header: the configuration, the run, all tensors. Returns its length.
+static size_t write_header(Output *to, Options o, const Run *run, uint64_t hash)
 {
     const Model *model = &run->model;
-    *header = NULL;
-    *length = 0;
-    Text text = {.file = open_memstream(header, length)}, *out = &text;
-    if (!text.file) return no_memory();
-    o.step = step;
+    Text text = {.to = to}, *out = &text;
+    o.step = model->steps_done;
     write_json(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"",
                hash);
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
@@ -267,11 +264,7 @@ static bool new_header(Options o, uint64_t step, const Run *run, uint64_t hash, 
     }
     write_tensor(out, "", "train.random", N_RANDOM, 0, at);
     write_json(out, "}%*s", (int)((8 - (text.n + 1) % 8) % 8), "");  // numbers start at 8 * n
-    bool error = ferror(text.file) || text.failed;
-    bool ok = fclose(text.file) == 0 && !error && *length == text.n;
-    if (ok && *length <= MAX_HEADER) return true;
-    free(*header);
-    return fail(ok ? "%s: too many layers for a model file" : "%s: not enough memory", o.save);
+    return text.n;
 }
 
 // May this file be replaced? Only if it is a model, empty, or not there.
@@ -289,29 +282,25 @@ static bool is_replaceable(const char *path, bool *model)
 
 // Checks before the first step that the model can be saved. The model of another run is kept as
 // path~, which may replace an earlier one.
-bool can_save(Target *target, const Options *o, const Run *run)
+bool can_save(Target *target, const Job *job)
 {
-    size_t length;
-    char *header, kept[PATH_MAX + 2];
-    bool there, kept_before, ours = same_file(o->save, o->resume);
-    if (!ours && !is_replaceable(o->save, &there)) return false;
+    const Options *o = &job->o;
+    bool resumed = is_unchanged(o->save, &job->checkpoint.info), other = false, earlier;
+    if (!resumed && !is_replaceable(o->save, &other)) return false;
     if (!find_target(target, o->save)) return false;
-    target->keep = !ours && there;
-    snprintf(kept, sizeof kept, "%s~", target->path);
-    if (target->keep && !is_replaceable(kept, &kept_before)) return false;
-    if (!new_header(*o, o->config.steps, run, 0, &header, &length)) return false;
-    free(header);
-    return true;
+    if (other && !(is_replaceable(target->kept, &earlier) && keep_other(target))) return false;
+    enum { GROWTH = 64 };  // digits of later steps and losses
+    return write_header(NULL, *o, &job->run, 0) <= MAX_HEADER - GROWTH ||
+           fail("%s: too many layers for a model file", o->save);
 }
 
-// Writes the model and what a resume needs.
+// Writes the model and what a resume needs. Takes no memory: there may be none left.
 bool save_model(Target *target, const Options *o, const Run *run)
 {
     static Output out;
     const Model *model = &run->model;
     double numbers[N_RANDOM];
-    size_t length, n = (size_t)model->num_params;
-    char *header;
+    size_t n = (size_t)model->num_params;
     pack_random(run->rng, numbers);
     const double *const parts[] = {model->params, model->m, model->v, numbers};
     const size_t sizes[] = {n, n, n, N_RANDOM};
@@ -322,13 +311,13 @@ bool save_model(Target *target, const Options *o, const Run *run)
         }
         hash = hash_numbers(hash, parts[p], sizes[p]);
     }
-    if (!new_header(*o, model->steps_done, run, hash, &header, &length)) return false;
     bool whole = false;
     for (int place = 0; !whole && begin_save(target, &out, place); place++) {
-        put_header(&out, header, length);
+        size_t length = write_header(NULL, *o, run, hash);
+        put_length(&out, length);
+        if (write_header(&out, *o, run, hash) != length) out.error = EIO;
         for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
         whole = end_save(target, &out, place);
     }
-    free(header);
     return !target->error;
 }

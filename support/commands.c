@@ -34,8 +34,8 @@ static void out_of_memory(void)
 {
     Job *job = &the_job;
     end_alone();
-    if (job->progress.show_bar) show("\r\033[J");
     fail_stopped(job, "not enough memory");
+    if (job->progress.show_bar) show("\r\033[J");
     exit(report(false));
 }
 

@@ -1,8 +1,12 @@
 /* files.h: files that the program ships, files it saves, and the signals that may come meanwhile.
  *
  * Saves are atomic: written beside the final name, flushed to disk, then renamed over it. Where
- * there is no room, the model goes to the working directory or TMPDIR. A signal lets a running
- * step finish; a second one ends the program and leaves no partial file.
+ * there is no room, the model goes to the working directory, TMPDIR or /tmp. At that moment, a save
+ * replaces only what this run has put there, or was told to continue: anything else is kept under
+ * the name with a ~ behind it or, if that is taken, the new file stays beside it.
+ *
+ * A signal lets a running step finish. A second one, more than a second later, ends the program and
+ * leaves no partial file.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -10,8 +14,7 @@
 #include "output.h"
 
 #include <limits.h>
-
-struct stat;
+#include <sys/stat.h>
 
 // Shipped files.
 void program_folder(const char *argv0, char *folder, size_t room);  // with a slash, or ""
@@ -19,9 +22,11 @@ int open_shipped(const char *argv0, const char *shipped, char *name, size_t room
 
 const char *base_name(const char *path);  // without the folder
 
-// Is `name` this file? This regular file? Do two names lead to the same one? NULL leads nowhere.
+// Is `name` this file? This regular file? And not changed since? Do two names lead to the same one,
+// or would they, once there is one? NULL leads nowhere.
 bool is_same(const char *name, const struct stat *file);
 bool is_file(const char *name, const struct stat *file);
+bool is_unchanged(const char *name, const struct stat *file);
 bool same_file(const char *a, const char *b);
 
 // Signals.
@@ -32,14 +37,18 @@ void handle_signals(void);             // those that ask to end, unless ignored 
 typedef struct {
     const char *name;           // as the user gave it
     char path[PATH_MAX];        // with symbolic links followed
+    char kept[PATH_MAX + 1];    // path~, for a file there that is not of this run
     char part[PATH_MAX + 300];  // the name while the file is not whole
     int reserve;                // a descriptor kept for the first save; or -1
-    bool keep;                  // the first save keeps the file there as path~
+    struct stat ours, old;      // what may be replaced: under path, under kept; zeros: nothing
+    bool keeps;                 // another run's model is under path, and users know
+    bool surprised;             // the latest save kept a file that came during the run
     int error;                  // why the latest save is not under its name; or 0
 } Target;
 
 // Can a file be written under this name? Asked before any work is done; changes nothing.
 bool find_target(Target *target, const char *name);
+bool keep_other(Target *target);  // what is there now is to be kept, in place of an older kept file
 
 // A save: begin_save(), put() the contents, end_save(). If end_save() returns false, there was no
 // room: try the next place, until begin_save() has none. A whole file that cannot take its final

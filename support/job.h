@@ -17,7 +17,8 @@
 
 // A model file being read: the header first, the numbers when there is memory for them.
 typedef struct {
-    int file;  // a descriptor, open while header.path is not NULL
+    int file;          // a descriptor, open while header.path is not NULL
+    struct stat info;  // which file, and when it was last changed
     Header header;
     Options options;      // as the file stores them; defaults for the rest
     Tokenizer tokenizer;  // of the file's vocabulary
@@ -149,7 +150,7 @@ void close_checkpoint(Checkpoint *checkpoint);                   // also if it w
 bool load_model(Job *job, const char *path);                     // a whole model, new
 bool take_options(Options *o, const Checkpoint *checkpoint);     // of the run to resume
 bool resume_run(Job *job);  // loads over the initial parameters
-bool can_save(Target *target, const Options *o, const Run *run);
+bool can_save(Target *target, const Job *job);
 bool save_model(Target *target, const Options *o, const Run *run);
 
 // progress.c

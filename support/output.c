@@ -1,6 +1,7 @@
 /* output.c: one line per error, buffered output that cannot hang, and the terminal. */
 #define _XOPEN_SOURCE 700
 #include "output.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -11,13 +12,46 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define WAIT_MS 50  // for a reader, before the time is looked at again
 
 Failure failure;
 Output standard_output = {.file = STDOUT_FILENO};
 Output standard_error = {.file = STDERR_FILENO};
-volatile sig_atomic_t interrupted, overdue;
+volatile sig_atomic_t interrupted;
+static struct timespec interrupted_at;
 bool dies_of_sigpipe;
+
+void interrupt(void)
+{
+    if (!interrupted) clock_gettime(CLOCK_MONOTONIC, &interrupted_at);
+    interrupted = 1;
+}
+
+bool overdue(void)
+{
+    struct timespec now;
+    if (!interrupted) return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    time_t seconds = now.tv_sec - interrupted_at.tv_sec;
+    return seconds > 1 || (seconds == 1 && now.tv_nsec >= interrupted_at.tv_nsec);
+}
+
+bool mask_controls(char *text)
+{
+    bool any = false;
+    size_t used = 1, left = strlen(text);
+    for (char *c = text; left > 0; c += used, left -= used) {
+        int32_t code = decode_utf8((unsigned char *)c, left, &used);
+        if (code < 0) used = 1;
+        bool control = code >= 0 && is_control((uint32_t)code);
+        if (control) memset(c, '?', used);
+        any = any || control;
+    }
+    return any;
+}
 
 // Formats one line, whatever it quotes. If it is too long, the middle is left out: the beginning
 // names the file, and the end gives the reason.
@@ -28,10 +62,7 @@ static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
     int n = (int)strlen(whole), half = MESSAGE_ROOM / 2, cut = n >= MESSAGE_ROOM;
     int kept = snprintf(text, MESSAGE_ROOM, "%.*s", cut ? half - 5 : n, whole);
     if (cut) snprintf(text + kept, (size_t)half + 5, " ... %s", whole + n + 1 - half);
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?';  // U+0080 to U+009F
-        if (*c < ' ' || *c == 0x7f) *c = '?';
-    }
+    mask_controls(text);
 }
 
 void set_failure(int status, const char *format, ...)
@@ -50,19 +81,22 @@ static bool on_disk(int file)
 }
 
 // A short write continues where it stopped. A reader may be slow, and is waited for, but not once
-// the end of the run is overdue. A file on a disk is written to its end.
+// the end of the run is overdue: so no write is larger than what a pipe that is ready takes without
+// waiting. A file on a disk is written to its end.
 bool flush(Output *out)
 {
+    bool disk = out->n && on_disk(out->file);
     for (size_t done = 0; done < out->n && !out->error;) {
         struct pollfd file = {.fd = out->file, .events = POLLOUT};
-        int ready = poll(&file, 1, overdue ? 0 : -1);
+        size_t left = out->n - done, most = disk || left < PIPE_BUF ? left : PIPE_BUF;
+        int ready = poll(&file, 1, overdue() ? 0 : WAIT_MS);
         bool waits = ready == 0 || (ready < 0 && errno == EINTR);
-        ssize_t written = waits ? -1 : write(out->file, out->bytes + done, out->n - done);
+        ssize_t written = waits ? -1 : write(out->file, out->bytes + done, most);
         if (written >= 0) {
             done += (size_t)written;
         } else if (!waits && errno != EINTR && errno != EAGAIN) {
             out->error = errno;
-        } else if (overdue && !on_disk(out->file)) {
+        } else if (!disk && overdue()) {
             out->error = EINTR;
         }
     }

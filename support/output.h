@@ -1,8 +1,8 @@
 /* output.h: errors, text that goes out, and the terminal it goes to.
  *
  * A function that fails records the error and returns false; report() prints it, in one line.
- * All output goes through an Output. It reports every byte that it could not write, and it never
- * hangs a run that a signal has asked to end.
+ * All output goes through an Output. It reports every byte that it could not write. A second after
+ * a signal has asked the run to end, it stops waiting for readers.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -57,12 +57,15 @@ bool flush(Output *out);  // false: out->error says why
 void say_wrapped(const char *text, size_t column, size_t indent, size_t width);
 PRINTF_LIKE(1, 2) void note(const char *format, ...);  // "microgpt: note: ...", on one line
 
+bool mask_controls(char *text);  // each becomes '?'; were there any?
+
 void start_output(void);  // once, before any other call
 bool output_ok(void);     // fails if interrupted, or if standard output takes no more
 int report(bool ok);      // flushes, prints the error if not ok, returns the exit status
 
 extern volatile sig_atomic_t interrupted;  // a signal has asked the run to end
-extern volatile sig_atomic_t overdue;      // and that was a second ago
+void interrupt(void);                      // sets it; safe in a handler of signals
+bool overdue(void);                        // and that was a second ago
 extern bool dies_of_sigpipe;               // SIGPIPE was not ignored from the start
 
 // What an open file leads to, from TERM, NO_COLOR, COLUMNS, the locale and the file itself.

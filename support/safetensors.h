@@ -45,12 +45,11 @@ const char *find_metadata(const Header *header, const char *name);  // or NULL
 bool read_data(int file, Header *header);  // after it, find_tensor() no longer works
 void free_header(Header *header);
 
-// Writing: the header is composed in memory, then goes out before the numbers. A stream in memory
-// can lose bytes and stay silent about it, so they are counted.
+// Writing: the length of the header, the header, the numbers. The header is composed twice: once to
+// count its bytes, and once to write them. So a save takes no memory.
 typedef struct {
-    FILE *file;
-    size_t n;  // bytes that must be there in the end
-    bool failed;
+    Output *to;  // NULL: the bytes are only counted
+    size_t n;    // bytes so far
 } Text;
 PRINTF_LIKE(2, 3) void write_json(Text *out, const char *format, ...);
 void write_characters(Text *out, const uint32_t *codes, size_t n);  // inside a JSON string
@@ -58,7 +57,7 @@ void write_text(Text *out, const char *text);                       // the same,
 size_t write_tensor(Text *out, const char *prefix, const char *name, size_t rows, size_t cols,
                     size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; returns its end
 uint64_t hash_numbers(uint64_t hash, const double *a, size_t n);  // a: [n]
-void put_header(Output *out, const char *header, size_t length);  // with its length
-void put_numbers(Output *out, const double *a, size_t n);         // a: [n]
+void put_length(Output *out, size_t length);
+void put_numbers(Output *out, const double *a, size_t n);  // a: [n]
 
 #endif

@@ -38,7 +38,12 @@ size_t encode_utf8(uint32_t code, char out[4])
     return length;
 }
 
-bool is_control(uint32_t code) { return code < ' ' || (code >= 0x7f && code < 0xa0); }
+bool is_control(uint32_t code)
+{
+    bool turns_text = code == 0x61c || code == 0x200e || code == 0x200f ||
+                      (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    return code < ' ' || (code >= 0x7f && code < 0xa0) || turns_text;
+}
 
 bool is_space(uint32_t c)
 {

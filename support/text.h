@@ -30,7 +30,7 @@ enum { N_CODES = 0x110000 };  // Unicode code points
 
 int32_t decode_utf8(const unsigned char *s, size_t n, size_t *used);  // s: [n]; -1: not UTF-8
 size_t encode_utf8(uint32_t code, char out[4]);                       // returns how many bytes
-bool is_control(uint32_t code);  // a terminal obeys it instead of showing it
+bool is_control(uint32_t code);  // a terminal obeys it, or changes the direction of text
 bool is_space(uint32_t code);    // white space, as Python defines it
 
 int find_name(const char *names, const char *value);  // index in "relu|relu2"; -1: not there

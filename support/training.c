@@ -39,35 +39,49 @@ void note_documents(const Run *run, size_t n)
     }
 }
 
-// Does this standard stream go to this file?
-static bool is_stream(const char *name, int stream)
+// Checks that no file is meant to be two things. What --save and --log write, and the FILE~ of each,
+// are nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
+static bool check_files(const Job *job)
 {
-    struct stat info;
-    return fstat(stream, &info) == 0 && is_file(name, &info);
+    enum { SAVE, KEPT_MODEL, LOG, KEPT_LOG, N_WRITTEN };
+    const Options *o = &job->o;
+    const char *const names[] = {o->save, o->save, o->log, o->log};
+    char written[N_WRITTEN][PATH_MAX + 1] = {""};
+    struct stat out = {0}, err = {0};
+    fstat(STDOUT_FILENO, &out);
+    fstat(STDERR_FILENO, &err);
+    for (int i = 0; i < N_WRITTEN; i++) {
+        bool kept = i == KEPT_MODEL || i == KEPT_LOG;
+        char path[PATH_MAX], *name = written[i];
+        if (!names[i]) continue;
+        snprintf(name, PATH_MAX, "%s", kept && realpath(names[i], path) ? path : names[i]);
+        if (kept) strcat(name, "~");
+        bool twice = is_file(name, &job->data_file) || is_file(name, &err) ||
+                     (i != LOG && is_file(name, &out)) || (i != SAVE && same_file(name, o->resume));
+        for (int k = 0; k < i; k++) twice = twice || same_file(name, written[k]);
+        if (twice) {
+            return usage("%s: one file cannot be two of --data, --save and its FILE~, --log and "
+                         "its FILE~, --resume, standard output and standard error",
+                         name);
+        }
+    }
+    return true;
 }
 
 // Opens what the run writes, and checks that no file is meant to be two things.
 static bool begin_progress(Job *job)
 {
-    static const char two_things[] =
-        "%s: one file cannot be two of --data, --save, --log, --resume, "
-        "standard output and standard error";
     const Options *o = &job->o;
-    const struct stat *data = &job->data_file;
     Progress *progress = &job->progress;
     set_up_progress(progress, o, job->run.model.steps_done);
-    if (is_file(o->save, data) || same_file(o->save, o->log) || is_stream(o->save, STDOUT_FILENO) ||
-        is_stream(o->save, STDERR_FILENO)) {
-        return usage(two_things, o->save);
-    }
-    if (is_file(o->log, data) || same_file(o->log, o->resume) || is_stream(o->log, STDERR_FILENO)) {
-        return usage(two_things, o->log);
-    }
-    if (o->save && !can_save(&progress->target, o, &job->run)) return false;
+    if (!check_files(job)) return false;
+    if (o->save && !can_save(&progress->target, job)) return false;
     if (o->log && !open_log(progress, o)) return false;
-    if (same_file(o->save, o->log)) {  // two names of a file that was not there before
-        unlink(progress->target.path);
-        return usage(two_things, o->save);
+    if (o->log && !check_files(job)) {  // a link led the log to a name that was free
+        char path[PATH_MAX];
+        struct stat info;
+        if (realpath(o->log, path) && stat(path, &info) == 0 && !info.st_size) unlink(path);
+        return false;
     }
     progress->training = true;
     progress->saved = UINT64_MAX;
@@ -87,7 +101,7 @@ static void note_run(const Run *run)
         note("%s: this run has finished its %" PRIu64 " steps; --steps %" PRIu64 " continues it",
              o->resume, steps, steps + 1000);
     }
-    if (target->keep) note("%s: replacing another run's model, kept as %s~", o->save, target->path);
+    if (target->keeps) note("%s: replacing another run's model, kept as %s", o->save, target->kept);
 }
 
 bool begin_training(Run *run)
@@ -120,8 +134,13 @@ static bool save_run(Job *job)
     uint64_t step = job->run.model.steps_done;
     flush_log(progress);
     if (!job->o.save || progress->saved == step) return true;
-    if (!save_model(&progress->target, &job->o, &job->run)) return false;
+    Target *target = &progress->target;
+    if (!save_model(target, &job->o, &job->run)) return false;
     progress->saved = step;
+    if (target->surprised && !job->o.quiet) {
+        if (progress->show_bar) show("\r\033[J");
+        note("%s: another file was there at the end, kept as %s", job->o.save, target->kept);
+    }
     return true;
 }
 
@@ -130,11 +149,13 @@ static bool has_new_steps(const Job *job)
     return job->progress.training && job->run.model.steps_done > job->progress.steps_before;
 }
 
+// What a shell leaves as it is.
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "%+,-./:=@_";
+
 // Appends a word of a command line, quoted for a shell where it must be.
 static void append_word(char *text, size_t room, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "%+,-./:=@_";
     const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
     size_t n = strlen(text);
     n += (size_t)snprintf(text + n, room - n, " %s", quote);
@@ -144,19 +165,36 @@ static void append_word(char *text, size_t room, const char *word)
     snprintf(text + n, room - n, "%s", quote);
 }
 
+// A message shows no control characters. A command that has some becomes one that prints them.
+static void spell_controls(char *text, size_t room)
+{
+    static char command[MESSAGE_ROOM];
+    snprintf(command, sizeof command, "%s", text);
+    if (!mask_controls(text)) return;
+    size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
+    for (const char *c = command; *c && n + 8 < room; c++) {
+        bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
+        n += (size_t)snprintf(text + n, room - n, safe ? "%c" : "\\%03o", (unsigned char)*c);
+    }
+    snprintf(text + n, room - n, "')\"");
+}
+
 // Where the run is saved, and the command that goes on from there: this one, with --resume.
 static const char *where_saved(const Job *job)
 {
-    static char text[MESSAGE_ROOM];
+    static char text[2 * MESSAGE_ROOM], command[MESSAGE_ROOM];
     const Options *o = &job->o;
     if (!o->save) return "not saved: --save was not given";
-    snprintf(text, sizeof text, "saved in %s; to continue:", o->save);
+    command[0] = '\0';
     for (int i = 0; i < job->argc; i++) {
-        if (strcmp(job->argv[i], "--") != 0) append_word(text, sizeof text, job->argv[i]);
+        if (strcmp(job->argv[i], "--") != 0) append_word(command, sizeof command, job->argv[i]);
     }
-    if (o->resume && strcmp(o->resume, o->save) == 0) return text;
-    append_word(text, sizeof text, "--resume");
-    append_word(text, sizeof text, o->save);
+    if (!o->resume || strcmp(o->resume, o->save) != 0) {
+        append_word(command, sizeof command, "--resume");
+        append_word(command, sizeof command, o->save);
+    }
+    spell_controls(command, sizeof command);
+    snprintf(text, sizeof text, "saved in %s; to continue:%s", o->save, command);
     return text;
 }
 
@@ -205,7 +243,8 @@ bool check_loss(Run *run, uint64_t step, double loss)
 static void update_progress(Progress *progress, uint64_t done)
 {
     double now = seconds();
-    if (progress->show_bar && now - progress->last_draw > REDRAW_SECONDS) {
+    bool draws = progress->show_bar && !interrupted;  // saving comes before a slow terminal
+    if (draws && now - progress->last_draw > REDRAW_SECONDS) {
         progress->last_draw = now;
         draw_bar(progress, done, now);
     }
@@ -239,11 +278,11 @@ bool after_step(Run *run, uint64_t step, double loss)
 static bool end_progress(Job *job, bool ok)
 {
     Progress *progress = &job->progress;
-    if (progress->show_bar) show("\r\033[J");
     double took = seconds() - progress->began;
     ok = ok && save_run(job);
     progress->training = false;
     ok = ok && (!interrupted || fail_stopped(job, NULL));
+    if (progress->show_bar) show("\r\033[J");
     if (ok) {
         ok = close_log(progress, &job->o);
     } else if (progress->log) {

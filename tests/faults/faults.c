@@ -3,20 +3,26 @@
  *
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could
+ *   FAULT='any 4 SIGNAL'     SIGTERM comes with the fourth call of those below that is of the system
  *   FAULT='read 1 DRIBBLE'   from the first read on, each gives at most three bytes, and every other is interrupted
- *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone
+ *   FAULT_STAYS=1            and so does, from then on, every such call, and every one that writes: the disk is gone; or,
+ *                            if the call takes memory, every one that does: there is none left
+ *   FAULT_NO_LINKS=1         a disk without hard links
  *   FAULT_COUNTS=FILE        at the end, a line "CALL N" for every call goes to FILE
- *   FAULT_HAPPENED=FILE      this file appears when the fault is injected
+ *   FAULT_HAPPENED=FILE      in this file are, once the fault is injected, the steps that were done before it
  *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
  *
- * What goes to standard error is left alone, so that the program can say what went wrong.
+ * What goes to standard error is left alone, so that the program can say what went wrong. Whatever happens, a file that
+ * takes its final name must have been flushed to disk, as must the log, and then its folder: if not, the status is 96.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +34,8 @@ enum {
     MALLOC,
     CALLOC,
     REALLOC,
-    OPEN_MEMSTREAM,
-    FERROR,
-    FCLOSE,
     VSNPRINTF,
+    PTHREAD_CREATE,
     OPEN,
     READ,
     WRITE,
@@ -50,10 +54,9 @@ enum {
     N_CALLS
 };
 static const char *const names[N_CALLS] = {
-    "malloc",    "calloc",      "realloc",     "open_memstream", "ferror", "fclose",
-    "vsnprintf", "open",        "read",        "write",          "close",  "fsync",
-    "rename",    "link",        "ftruncate",   "lseek",          "fchmod", "fchown",
-    "poll",      "sigprocmask", "open_folder", "fsync_folder"};
+    "malloc", "calloc", "realloc", "vsnprintf",   "pthread_create", "open",        "read",
+    "write",  "close",  "fsync",   "rename",      "link",           "ftruncate",   "lseek",
+    "fchmod", "fchown", "poll",    "sigprocmask", "open_folder",    "fsync_folder"};
 static const struct {
     const char *name;
     int number;
@@ -62,12 +65,19 @@ static const struct {
     {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
     {"EAGAIN", EAGAIN}, {"EPERM", EPERM},   {"EBUSY", EBUSY},
 };
-enum { SHORT = -1, DRIBBLE = -2 };
+enum { SHORT = -1, DRIBBLE = -2, SIGNAL = -3 };
 
-static long counts[N_CALLS], at;
+static long counts[N_CALLS], of_the_system, at;
+static unsigned long long steps;
 static int call = -1, kind;
 static bool happened, over;  // over: the program has ended, and what counts its lines may write
 
+static int part = -1;                  // the new file: its last descriptor
+static bool written, renamed, logged;  // since it, its folder or the log was last flushed to disk
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument);
+bool __real_after_step(void *run, uint64_t step, double loss);
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
@@ -85,17 +95,23 @@ int __real_fchown(int file, uid_t owner, gid_t group);
 int __real_poll(struct pollfd *files, nfds_t n, int milliseconds);
 int __real_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int __real_isatty(int file);
-FILE *__real_open_memstream(char **bytes, size_t *n);
-int __real_ferror(FILE *file);
-int __real_fclose(FILE *file);
 int __real_vsnprintf(char *text, size_t room, const char *format, va_list args);
 
 static void touch(const char *name)
 {
-    FILE *file = name ? fopen(name, "a") : NULL;
+    static bool done;
+    FILE *file = name && !done ? fopen(name, "w") : NULL;
+    done = true;
     if (file) {
-        __real_fclose(file);
+        fprintf(file, "%llu\n", steps);
+        fclose(file);
     }
+}
+
+static void not_flushed(const char *what)
+{
+    fprintf(stderr, "%s is not flushed to disk\n", what);
+    _exit(96);
 }
 
 static void write_counts(void)
@@ -103,12 +119,14 @@ static void write_counts(void)
     const char *name = getenv("FAULT_COUNTS");
     FILE *file = name ? fopen(name, "w") : NULL;
     over = true;
+    if (file) fprintf(file, "any %ld\n", of_the_system);
     for (int i = 0; file && i < N_CALLS; i++) {
         fprintf(file, "%s %ld\n", names[i], counts[i]);
     }
     if (file) {
-        __real_fclose(file);
+        fclose(file);
     }
+    if (renamed) not_flushed("the name of a file");
 }
 
 static void set_up(void)
@@ -135,9 +153,10 @@ static void set_up(void)
         kind = strcmp(errors[i].name, error_name) == 0 ? errors[i].number : kind;
     }
     kind = strcmp(error_name, "SHORT") == 0     ? SHORT
+           : strcmp(error_name, "SIGNAL") == 0  ? SIGNAL
            : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE
                                                 : kind;
-    if (call < 0 || !kind) {
+    if ((call < 0) != (kind == SIGNAL) || !kind) {
         fprintf(stderr, "FAULT: not understood\n");
         exit(99);
     }
@@ -147,9 +166,15 @@ static void set_up(void)
 static bool fails(int which)
 {
     set_up();
-    long n = ++counts[which];
+    long n = __atomic_add_fetch(&counts[which], 1, __ATOMIC_SEQ_CST);
     const char *stays = getenv("FAULT_STAYS");
-    bool again = happened && stays && *stays && (which == call || which >= WRITE);
+    if (which >= OPEN && ++of_the_system == at && kind == SIGNAL) {
+        touch(getenv("FAULT_HAPPENED"));
+        kill(getpid(), SIGTERM);
+    }
+    bool memory = call <= REALLOC, writes = which >= WRITE && call != PTHREAD_CREATE;
+    bool gone = memory ? which <= REALLOC : which == call || writes;
+    bool again = happened && stays && *stays && gone;
     if (over || kind < 0 || !(again || (which == call && n == at))) {
         return false;
     }
@@ -176,26 +201,22 @@ static bool fails_or_shrinks(int which, size_t *n)
     return failed;
 }
 
+bool __wrap_after_step(void *run, uint64_t step, double loss)
+{
+    steps = step + 1;
+    return __real_after_step(run, step, loss);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument)
+{
+    return fails(PTHREAD_CREATE) ? EAGAIN
+                                 : __real_pthread_create(thread, attributes, start, argument);
+}
+
 void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
 void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
 void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
-
-static FILE *in_memory;  // what is written; to close a file that was only read cannot lose anything
-
-FILE *__wrap_open_memstream(char **bytes, size_t *n)
-{
-    return in_memory = fails(OPEN_MEMSTREAM) ? NULL : __real_open_memstream(bytes, n);
-}
-
-int __wrap_ferror(FILE *file) { return fails(FERROR) ? 1 : __real_ferror(file); }
-
-// The file is closed all the same.
-int __wrap_fclose(FILE *file)
-{
-    bool counts = file == in_memory;
-    int done = __real_fclose(file);
-    return counts && fails(FCLOSE) ? EOF : done;
-}
 
 int __wrap_vsnprintf(char *text, size_t room, const char *format, va_list args)
 {
@@ -211,7 +232,11 @@ int __wrap_open(const char *name, int flags, ...)
         mode = (mode_t)va_arg(args, int);
         va_end(args);
     }
-    return fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN) ? -1 : __real_open(name, flags, mode);
+    bool failed = fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN);
+    if (flags & O_DIRECTORY && failed) renamed = false;  // no way to flush it
+    int file = failed ? -1 : __real_open(name, flags, mode);
+    if (flags & O_EXCL && file >= 0) part = file;
+    return file;
 }
 
 ssize_t __wrap_read(int file, void *bytes, size_t n)
@@ -221,7 +246,10 @@ ssize_t __wrap_read(int file, void *bytes, size_t n)
 
 ssize_t __wrap_write(int file, const void *bytes, size_t n)
 {
-    return file != STDERR_FILENO && fails_or_shrinks(WRITE, &n) ? -1 : __real_write(file, bytes, n);
+    if (file != STDERR_FILENO && fails_or_shrinks(WRITE, &n)) return -1;
+    written = written || file == part;
+    logged = logged || (file > STDERR_FILENO && file != part);
+    return __real_write(file, bytes, n);
 }
 
 // The file is closed all the same, as Linux does it.
@@ -235,16 +263,35 @@ int __wrap_fsync(int file)
 {
     struct stat info;
     bool folder = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
-    return fails(folder ? FSYNC_FOLDER : FSYNC) ? -1 : __real_fsync(file);
+    if (folder) renamed = false;
+    if (!folder && file != part) logged = false;
+    if (fails(folder ? FSYNC_FOLDER : FSYNC)) return -1;
+    if (file == part) written = false;
+    return __real_fsync(file);
+}
+
+static void check_flushed(const char *from)
+{
+    size_t n = strlen(from);
+    bool is_part = n > 5 && strcmp(from + n - 5, ".part") == 0;
+    if (is_part && written) not_flushed(from);
+    if (is_part && logged) not_flushed("the log, which is behind the model,");
+    renamed = renamed || is_part;
 }
 
 int __wrap_rename(const char *from, const char *to)
 {
-    return fails(RENAME) ? -1 : __real_rename(from, to);
+    if (fails(RENAME)) return -1;
+    check_flushed(from);
+    return __real_rename(from, to);
 }
 int __wrap_link(const char *from, const char *to)
 {
-    return fails(LINK) ? -1 : __real_link(from, to);
+    const char *none = getenv("FAULT_NO_LINKS");
+    if (fails(LINK)) return -1;
+    check_flushed(from);
+    errno = EPERM;
+    return none && *none ? -1 : __real_link(from, to);
 }
 int __wrap_ftruncate(int file, off_t n)
 {

@@ -5,8 +5,9 @@
  *   lose leave COMMAND...            whose reader leaves in the moment of an interrupt, as tee does; the same status
  *   lose flip FILE BIT OUT           a copy of FILE with this bit of its numbers flipped
  *   lose forget FILE OUT             a copy of FILE whose metadata has no checksum
- *   lose twice N FOLDER COMMAND...   two signals at random moments, N times, to a run that saves in FOLDER/m: after each
- *                                    of them the status is 0 or 130, the file is whole, and nothing is left beside it
+ *   lose twice N FOLDER COMMAND...   two signals at random moments, N times, to a run that saves in FOLDER/m and has begun
+ *                                    once FOLDER/log is there: after each of them the status is 0 or 130, the file is
+ *                                    whole, and nothing is left beside it
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -109,34 +110,19 @@ static int change(const char *name, long bit, const char *to)
     return fwrite(bytes, 1, n, copy) == n && fclose(copy) == 0 ? 0 : 99;
 }
 
-// Whether the child takes signals by itself. Before that, it is not yet our program that they reach.
-static bool is_up(pid_t child)
-{
-    char name[64], line[256];
-    unsigned long long caught = 0;
-    snprintf(name, sizeof name, "/proc/%ld/status", (long)child);
-    FILE *file = fopen(name, "r");
-    if (!file) {
-        return true;  // no /proc, or it has ended
-    }
-    while (fgets(line, sizeof line, file)) {
-        sscanf(line, "SigCgt: %llx", &caught);
-    }
-    fclose(file);
-    return caught >> (SIGTERM - 1) & 1;
-}
-
 static double any(void) { return (double)rand() / RAND_MAX; }
 
 static int twice(long n, const char *folder, char **command)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     long counts[2] = {0}, said = 0;
-    char model[4096], err[4096];
+    char model[4096], err[4096], begun[4096];
     snprintf(model, sizeof model, "%s/m", folder);
+    snprintf(begun, sizeof begun, "%s/log", folder);
     snprintf(err, sizeof err, "%s/err", folder);
     srand((unsigned)time(NULL));
     for (long i = 0; i < n; i++) {
+        unlink(begun);
         pid_t child = fork();
         if (child == 0) {
             default_signals();
@@ -145,7 +131,7 @@ static int twice(long n, const char *folder, char **command)
             }
             run(command);
         }
-        for (int k = 0; k < 2000 && !is_up(child); k++) {
+        for (int k = 0; k < 20000 && access(begun, F_OK) != 0; k++) {
             wait_ms(0.5);
         }
         wait_ms(any() * 100);

@@ -11,10 +11,13 @@ mkdir "$D/data"
 head -n 100 data/names.txt >"$D/data/names.txt"
 cp "$D/data/names.txt" "$D/names"
 cp microgpt "$D/"
+chmod -R a+rX "$D"
 M=$D/microgpt
 # shellcheck disable=SC2086
 $CC $WARN -O1 -o "$D/lose" tests/faults/lose.c || exit 1
 LOSE=$D/lose
+# shellcheck disable=SC2046
+$CC -O1 -o "$D/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
 
 run() # COMMAND...: its status in $status, its standard error in $said
 {
@@ -156,6 +159,14 @@ in_time 6 $pid
 said=$(cat "$D/err")
 ends '3. a signal while a write waits' 130 "microgpt: interrupted after step * of 100000000; saved in $D/blocked;*"
 resumable '3. the model is saved' "$D/blocked"
+"$LOSE" default sh -c "trap '' ALRM; exec '$M' --steps 100000000 --save '$D/no-alarm'" >"$D/fifo" 2>"$D/err" &
+pid=$!
+sleep 1
+kill -TERM $pid
+in_time 6 $pid
+said=$(cat "$D/err")
+ends '3. the same where SIGALRM is ignored' 130 "microgpt: interrupted after step * of 100000000; saved in $D/no-alarm;*"
+resumable '3. the model is saved' "$D/no-alarm"
 kill $sleeper 2>/dev/null
 wait $sleeper 2>/dev/null
 
@@ -204,8 +215,30 @@ done
 mkdir "$D/twice"
 n=50
 [ -z "$ALL" ] || n=1000
-"$LOSE" twice $n "$D/twice" "$M" -q --n-embd 32 --steps 8 --samples 100 --save "$D/twice/m" --save-every 1 ||
+"$LOSE" twice $n "$D/twice" "$M" -q --n-embd 32 --steps 8 --samples 100 --save "$D/twice/m" --save-every 1 \
+    --log "$D/twice/log" ||
     failures=$((failures + 1))
+
+# timeout(1) sends its signal twice within milliseconds: to the program, then to its group.
+n=2 saved=0 i=0
+[ -z "$ALL" ] || n=20
+if command -v timeout >/dev/null 2>&1; then
+    sleep 99 <"$D/fifo" &
+    sleeper=$!
+    exec 3>"$D/fifo"
+    while [ $i -lt $n ]; do
+        i=$((i + 1))
+        rm -f "$D/timed"
+        "$LOSE" default timeout 0.3 "$M" --steps 100000000 --save "$D/timed" >&3 2>"$D/err"
+        ! grep -q "saved in $D/timed;" "$D/err" || [ "$(step_of "$D/timed")" -eq 0 ] || saved=$((saved + 1))
+    done
+    exec 3>&-
+    kill $sleeper 2>/dev/null
+    wait $sleeper 2>/dev/null
+    same "8. $n runs under timeout, with a reader that is stuck" $n $saved
+else
+    skip '8. a run under timeout' 'there is no timeout(1)'
+fi
 
 # --- 9. Little stack
 case $CFLAGS in
@@ -262,6 +295,30 @@ run sh -c "'$M' -q --steps 1 --data - --log '$D/data/names.txt' <'$D/data/names.
 ends '11. standard input as the log' 2 "$twice"
 same_file '11. the names are what they were' "$D/names" "$D/data/names.txt"
 cp "$D/names" "$D/data/names.txt"
+
+for option in "--log $D/kept~" "--data $D/kept~" "--resume $D/kept~"; do
+    "$M" -q --steps 2 --samples 0 --save "$D/kept~" >"$D/out"
+    cp "$D/kept~" "$D/kept.old"
+    [ "${option%% *}" != --data ] || cp "$D/names" "$D/kept~"
+    cp "$D/kept~" "$D/kept.old"
+    run "$M" -q --steps 5 --samples 0 --save "$D/kept" $option
+    ends "11. FILE~ of the model as ${option%% *}" 2 "$twice"
+    same_file '11. it is what it was' "$D/kept.old" "$D/kept~"
+    rm -f "$D/kept~"
+done
+run "$M" -q --steps 5 --samples 0 --save "$D/kept" --log "$D/./kept~"
+ends '11. FILE~ of the model as the log, neither of which is there' 2 "$twice"
+run "$M" -q --steps 5 --samples 0 --log "$D/kept" --save "$D/kept~"
+ends '11. FILE~ of the log as the model' 2 "$twice"
+ln -s kept~ "$D/to-kept"
+run "$M" -q --steps 5 --samples 0 --save "$D/kept" --log "$D/to-kept"
+ends '11. FILE~ of the model, to which a link leads, as the log' 2 "$twice"
+run sh -c "'$M' -q --steps 5 --save '$D/kept' >'$D/kept~'"
+ends '11. standard output as FILE~ of the model' 2 "$twice"
+run sh -c "'$M' -q --steps 5 --save '$D/kept' 2>'$D/kept~'"
+same '11. standard error as FILE~ of the model' "2 1" "$status $(grep -c 'cannot be two of' "$D/kept~")"
+rm -f "$D/kept~" "$D/to-kept"
+same '11. none of their models is there' '' "$(ls "$D" | grep '^kept$')"
 
 # --- 12. Scores that overflow when they are scaled
 run "$M" -q --lr 1e60 --steps 1 --temperature 1e-150 --samples 2
@@ -427,6 +484,14 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=128k tmpfs "$D/disk" 2>/dev/null
         ends '21. and a folder that takes nothing' 1 "microgpt: $D/disk/m: not saved: No space left on device; the model is in $D/tmp/m.*.part"
         resumable '21. the model is in TMPDIR' "${said##*the model is in }"
     fi
+    for folder in '' "$D/none"; do
+        run sh -c "cd '$D/disk' && TMPDIR='$folder' exec '$M' -q --resume '$D/disk/m' --steps 600 --save '$D/disk/m'"
+        ends "21. and TMPDIR is '$folder'" 1 \
+            "microgpt: $D/disk/m: not saved: No space left on device; the model is in /tmp/m.*.part"
+        part=${said##*the model is in }
+        resumable '21. the model is in /tmp' "$part"
+        rm -f "$part"
+    done
     umount "$D/disk"
     rm -rf "$D/tmp"
 else
@@ -462,9 +527,18 @@ mkdir "$D/best~"
 run "$M" -q --steps 3 --save "$D/best"
 ends '22. a folder in the place where it would be kept' 1 "microgpt: $D/best~: not a regular file"
 rmdir "$D/best~"
+ln -s best.7 "$D/best~"
+run "$M" -q --steps 3 --save "$D/best"
+ends '22. a link in the place where it would be kept' 1 "microgpt: $D/best~: a symbolic link"
+rm "$D/best~"
 run "$LOSE" default sh -c "ulimit -f 8; exec '$M' -q --steps 9 --save '$D/best'"
 same '22. a save that fails leaves the old one where it is' '1 5 none' \
     "$status $(step_of "$D/best") $([ -e "$D/best~" ] && echo some || echo none)"
+name=$D/$(echo "$long" | cut -c 1-255)
+"$M" -q --steps 3 --samples 0 --save "$name" >"$D/out"
+run "$M" -q --steps 5 --save "$name"
+ends "22. a name of 255 bytes, where another run's model cannot be kept" 1 "microgpt: $name~: File name too long"
+same '22. and nothing is printed' '3 ' "$(step_of "$name") $(cat "$D/out")"
 run sh -c "'$M' -q --steps 3 --save '$D/stream' >'$D/stream'"
 ends '22. standard output as the model' 2 "$twice"
 run sh -c "'$M' -q --steps 3 --save '$D/stream' 2>'$D/stream'"
@@ -486,6 +560,12 @@ same '23. the command of the message goes on' "0 $((step + 5))" "$status $(step_
 run "$M" --resume "$odd" --samples 0 --data "$D/names"
 ends '23. a run that is over says which steps continue it' 0 \
     "microgpt: note: $odd: this run has finished its $((step + 5)) steps; --steps $((step + 1005)) continues it"
+newline=$(printf "a\n%%'\\\\\033 \342\200\256b\n.")
+newline=$D/${newline%.}
+run env STOP_AT=3 "$D/stop_at" -q --steps 20 --data "$D/names" --save "$newline"
+command=$(sed -n 's/.*; to continue: //p' "$D/err")
+run sh -c "$command --steps 7 --samples 0"
+same '23. the same for a name with newlines' "0 7" "$status $(step_of "$newline")"
 
 # --- 24. A log belongs to its run
 "$M" -q --steps 10 --samples 0 --save "$D/l" --log "$D/l.csv" >"$D/out"
@@ -517,10 +597,57 @@ run "$M" -q --steps 9 --log "$D/lock.csv"
 ends '24. and no other writes now' 0 ''
 
 # --- 25. A signal during a save on the way: no further step
-# shellcheck disable=SC2046
-$CC -O1 -o "$D/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm || exit 1
 run env STOP_IN_SAVE=1 "$D/stop_at" -q --steps 20 --save "$D/way" --save-every 5
 ends '25. a signal during a save on the way' 130 'microgpt: interrupted after step 5 of 20; saved in *'
 resumable '25. the model is saved' "$D/way"
+
+# --- 26. What comes during the run is not lost
+mkdir "$D/come"
+m=$D/come/m
+set -- --samples 0 --data "$D/names" --save "$m"
+beside="microgpt: $m: not saved under this name: File exists; the model is in $m.*.part"
+run env APPEARS="$m" "$D/stop_at" "$@" --steps 5
+ends '26. a text that comes while the model is written' 0 "microgpt: note: $m: another file was there at the end, kept as $m~"
+same '26. both are there' '5 text 1' "$(step_of "$m") $(cat "$m~")"
+run env APPEARS="$m" "$D/stop_at" -q "$@" --steps 7 --resume "$m"
+ends '26. FILE~ is not replaced by what nobody has been told of' 1 "$beside"
+resumable '26. the model is beside them' "${said##*the model is in }"
+same '26. both texts are there' 'text 1 text 1 ' "$(cat "$m" "$m~" | tr '\n' ' ')"
+rm -f "$D/come"/*
+run env APPEARS="$m" "$D/stop_at" -q "$@" --steps 9 --save-every 3
+ends '26. a FILE~ of the same run is not replaced' 1 "$beside"
+same '26. both texts and the model are there' 'text 2 text 1 6' \
+    "$(cat "$m" "$m~" | tr '\n' ' ')$(step_of "${said##*the model is in }")"
+rm -f "$D/come"/*
+"$M" -q "$@" --steps 3 >"$D/out"
+cp "$m" "$m~"
+run env APPEARS="$m" "$D/stop_at" "$@" --steps 4
+ends "26. another run's model, which a text replaces meanwhile" 0 "microgpt: note: $m: replacing another run's model, kept as $m~"
+same '26. the text is kept' '4 text 1' "$(step_of "$m") $(cat "$m~")"
+i=0 lost=
+while [ $i -lt 20 ]; do
+    i=$((i + 1))
+    rm -f "$D/come"/*
+    "$M" -q "$@" --steps 20 >"$D/out" 2>&1 &
+    "$M" -q "$@" --steps 21 >"$D/out" 2>&1 &
+    wait
+    there=$(for file in "$D/come"/*; do step_of "$file"; done | sort | tr '\n' ' ')
+    [ "$there" = '20 21 ' ] || lost="$lost $there;"
+done
+same '26. two runs at the same time: no model is lost' '' "$lost"
+rm -rf "$D/come"
+
+# --- 27. No memory is left: no finished step is lost
+tried=0 begun=0 lost=
+case $CFLAGS in *-fsanitize*) limits= ;; *) limits=$(awk 'BEGIN { for (k = 22000; k < 42000; k += 1000) print k }') ;; esac
+for limit in $limits; do
+    rm -f "$D/memory"
+    run sh -c "ulimit -v $limit; exec '$M' --n-layer 100 --steps 3 --samples 1 --save '$D/memory'"
+    tried=$((tried + 1))
+    grep -q step "$D/out" || continue
+    begun=$((begun + 1))
+    [ "$(step_of "$D/memory" 2>/dev/null)" -gt 0 ] 2>/dev/null || lost="$lost $limit: $said;"
+done
+same "27. $tried limits on memory: no run that has begun is lost" ' yes' "$lost $([ $begun -gt 0 ] || [ $tried -eq 0 ] && echo yes)"
 same 'nothing unfinished is left' 0 "$(parts_in "$D")"
 finish

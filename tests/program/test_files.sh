@@ -179,14 +179,23 @@ STOP_AT=9 run "$S" -q
 same "without --save, an interrupt says that nothing was saved" "130:1" "$status:$(grep -c 'not saved' "$dir/stderr")"
 rm -f "$dir/d"
 STOP_AT=9 STOP_TWICE=1 run "$S" -q --save "$dir/d"
-same "a second signal ends at once" "130::no file" "$status:$said:$([ -e "$dir/d" ] && echo file || echo no file)"
+same "a second signal within a second is the same wish" "130:microgpt: interrupted after step 9 of 1000; saved in $dir/d" \
+    "$status:${said%; to continue: *}"
+rm -f "$dir/d"
+STOP_AT=9 STOP_TWICE=1 STOP_LATER=1 run "$S" -q --save "$dir/d"
+same "a later one ends at once" "130:microgpt: interrupted again, after more than a second: ended:no file" \
+    "$status:$said:$([ -e "$dir/d" ] && echo file || echo no file)"
+STOP_AT=9 STOP_TWICE=1 STOP_LATER=1 STOP_BY_XCPU=1 run "$S" -q --save "$dir/d"
+same "unless it is SIGXCPU, which comes again by itself" "130:microgpt: interrupted after step 9 of 1000; saved in $dir/d" \
+    "$status:${said%; to continue: *}"
 STOP_IN_SAVE=1 run "$S" -q --steps 20 --save "$dir/d"
 same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in $dir/d" \
     "$status:${said%; to continue: *}"
 "$M" -q --steps 20 --save "$dir/e" >"$dir/stdout"
 same_file "which is whole" "$dir/e" "$dir/d"
-STOP_IN_SAVE=2 run "$S" -q --steps 30 --save "$dir/d"
-same "two signals during a save" "130:" "$status:$said"
+STOP_IN_SAVE=2 STOP_LATER=1 run "$S" -q --steps 30 --save "$dir/d"
+same "two signals during a save, more than a second apart" \
+    "130:microgpt: interrupted again, after more than a second: ended" "$status:$said"
 same_file "leave the file that was there" "$dir/e" "$dir/d"
 same "and nothing beside it" 0 "$(leftovers "$dir")"
 refuses "an interrupt, and then a file that finds no room" 1 "$dir/d: not saved: *" \

@@ -3,6 +3,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -16,10 +17,10 @@ typedef struct {
 static struct {
     const Answer *next;  // NULL: no play is on
     int disk;            // what fstat says: a regular file, a pipe (0), or an error (-1)
-    int wait;            // what poll is to be asked for: 0, or -1 for without end
+    int wait;            // what poll is to be asked for: 0, or some milliseconds
     size_t n_odd;        // questions that should not be asked
-    size_t n;
-    char text[64];
+    size_t n, all;       // bytes written; to be written
+    char text[1 << 14];
 } play;
 
 static int answer(ssize_t result)
@@ -31,8 +32,8 @@ static int answer(ssize_t result)
 static int our_poll(struct pollfd *files, nfds_t n, int milliseconds)
 {
     if (!play.next) return poll(files, n, milliseconds);
-    int wait = milliseconds < 0 ? -1 : milliseconds;
-    play.n_odd += n != 1 || files->fd != 7 || files->events != POLLOUT || wait != play.wait;
+    bool wait = milliseconds == play.wait;
+    play.n_odd += n != 1 || files->fd != 7 || files->events != POLLOUT || !wait;
     const Answer *now = play.next;
     bool asks = now->ready != 0 &&
                 now->ready != -EINTR;  // then it writes, and the next answer follows that
@@ -44,7 +45,8 @@ static ssize_t our_write(int file, const void *bytes, size_t n)
 {
     if (!play.next) return write(file, bytes, n);
     const Answer *now = play.next++;
-    play.n_odd += file != 7 || now->ready == 0 || now->ready == -EINTR || n != 10 - play.n;
+    size_t left = play.all - play.n, most = play.disk == 1 || left < PIPE_BUF ? left : PIPE_BUF;
+    play.n_odd += file != 7 || now->ready == 0 || now->ready == -EINTR || n != most;
     errno = EIO;  // which says nothing where a write has not failed
     if (now->written < 0) return answer(now->written);
     size_t some = (size_t)now->written < n ? (size_t)now->written : n;
@@ -135,6 +137,9 @@ static void check_composed(void)
     check_failure("control characters of two bytes",
                   "a\302\200\302\237b\302\205c\302\240\303\200\302",
                   "a????b??c\302\240\303\200\302");
+    check_failure("overrides of the direction of text",
+                  "a\342\200\256b\342\201\246c\342\201\251\330\234d\342\200\252\342\200\247",
+                  "a???b???c?????d???\342\200\247");
     size_t half = MESSAGE_ROOM / 2;
     for (size_t n = MESSAGE_ROOM - 2; n <= MESSAGE_ROOM + 2; n++) {
         letters(said, n);
@@ -179,19 +184,35 @@ static void check_put(void)
     check_text("all of it", "a line\nhalf a line", seen());
 }
 
-// Ten digits are flushed. What is written, and the error that is left.
+// A signal came so many milliseconds ago; or, if they are negative, there was none.
+static void set_interrupted(int milliseconds)
+{
+    interrupted = 0;
+    if (milliseconds < 0) return;
+    interrupt();
+    interrupted_at.tv_sec -= milliseconds / 1000;
+    interrupted_at.tv_nsec -= milliseconds % 1000 * 1000000;
+    if (interrupted_at.tv_nsec >= 0) return;
+    interrupted_at.tv_nsec += 1000000000;
+    interrupted_at.tv_sec--;
+}
+
+// Ten digits, or more, are flushed. What is written, and the error that is left.
 static void check_play(const char *what, bool late, int disk, const Answer *answers,
                        const char *want, int error)
 {
     static Output out;
-    out = (Output){.file = 7, .n = 10, .bytes = "0123456789"};
+    size_t n = strlen(want) > 10 ? strlen(want) : 10;
+    out = (Output){.file = 7, .n = n, .bytes = "0123456789"};
+    if (n > 10) memcpy(out.bytes, want, n);
     memset(&play, 0, sizeof play);
     play.next = answers;
     play.disk = disk;
-    play.wait = late ? 0 : -1;
-    overdue = late;
+    play.all = n;
+    play.wait = late ? 0 : WAIT_MS;
+    set_interrupted(late ? 1000 : -1);
     bool ok = flush(&out);
-    overdue = 0;
+    set_interrupted(-1);
     play.next = NULL;
     check(strcmp(play.text, want) == 0 && out.error == error && ok == !error && out.n == 0 &&
               play.n_odd == 0,
@@ -220,6 +241,21 @@ static void check_flush(void)
     PLAY("late, and an error", true, 0, "", EIO, {1, -EIO});
     PLAY("late, and of no known kind", true, -1, "", EINTR, {0, 0});
     PLAY("late, and on a disk", true, 1, all, 0, {0, 0}, {-EINTR, 0}, {1, -EINTR}, {1, 10});
+    static char large[2 * PIPE_BUF + 2];
+    letters(large, 2 * PIPE_BUF + 1);
+    PLAY("a pipe gets what fits for certain", false, 0, large, 0, {1, PIPE_BUF}, {1, PIPE_BUF},
+         {1, 1});
+    PLAY("a disk gets all at once", false, 1, large, 0, {1, 2 * PIPE_BUF + 1});
+    const int ago[] = {-1, 0, 900, 1000, 1100, 1900, 5000};
+    for (size_t i = 0; i < sizeof ago / sizeof *ago; i++) {
+        set_interrupted(ago[i]);
+        check(overdue() == (ago[i] >= 1000), "a signal %d ms ago", ago[i]);
+    }
+    set_interrupted(500);
+    interrupt();
+    interrupted_at.tv_sec--;
+    check(overdue(), "a second signal does not begin a second anew");
+    set_interrupted(-1);
 }
 
 static void check_terminal(const char *settings, const char *want)

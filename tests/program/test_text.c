@@ -120,12 +120,17 @@ static void check_kinds(void)
         0x09,   0x0a,   0x0b,   0x0c,   0x0d,   0x1c,   0x1d,   0x1e,   0x1f,   0x20,
         0x85,   0xa0,   0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
         0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
-    size_t next = 0, wrong = 0, wrong_control = 0;
+    static const uint32_t turns_text[] = {0x61c,  0x200e, 0x200f, 0x202a, 0x202b, 0x202c,
+                                          0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069};
+    size_t next = 0, wrong = 0, wrong_control = 0, turn = 0;
     for (uint32_t code = 0; code < 0x110000; code++) {
         bool space = next < sizeof spaces / sizeof *spaces && spaces[next] == code;
         next += space;
         wrong += is_space(code) != space;
-        wrong_control += is_control(code) != (code <= 0x1f || (code >= 0x7f && code <= 0x9f));
+        bool turns = turn < sizeof turns_text / sizeof *turns_text && turns_text[turn] == code;
+        turn += turns;
+        wrong_control +=
+            is_control(code) != (code <= 0x1f || (code >= 0x7f && code <= 0x9f) || turns);
     }
     check_size("white space that is none, or the reverse", 0, wrong);
     check_size("all of Python's white space is tried", sizeof spaces / sizeof *spaces, next);
