@@ -25,6 +25,7 @@ static void free_job(Job *job)
     free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
+    free(job->page.log.held_out);
     set_threads(1, 1);
 }
 
@@ -70,6 +71,11 @@ bool read_documents(Run *run)
     return true;
 }
 
+static bool has_its_documents(const Job *job)
+{
+    return fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint;
+}
+
 // Without --data, the model must be trained on the shipped names, as far as its file says. Called
 // before the documents are encoded.
 static bool check_documents(Job *job)
@@ -77,19 +83,54 @@ static bool check_documents(Job *job)
     const Header *header = &job->checkpoint.header;
     const char *data = find_metadata(header, "train.data");
     bool says = data && find_metadata(header, "train.fingerprint");
-    return job->o.data || !says ||
-           fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint ||
+    return job->o.data || !says || has_its_documents(job) ||
            usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
                  data);
+}
+
+// Moves the documents that training kept out to the front, in their order.
+static bool select_held_out(Job *job)
+{
+    const char *path = job->o.arguments[0];
+    const Config *config = &job->checkpoint.options.config;
+    Documents *docs = &job->run.docs;
+    size_t n = (size_t)config->holdout;
+    if (!n) return usage("--holdout: %s was trained without --holdout", path);
+    if (!has_its_documents(job) || n >= docs->n) {
+        return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
+                     path);
+    }
+    random_seed(&job->rng, config->seed);
+    shuffle(docs, &job->rng);
+    if (!hold_out(job, n, NULL)) return false;
+    if (!job->held_out.n) {
+        return fail("--holdout: nothing to measure: all %zu documents held out are also in the "
+                    "training data",
+                    n);
+    }
+    for (size_t i = 0; i < job->held_out.n; i++) {
+        Document doc = docs->list[i];
+        docs->list[i] = job->held_out.list[i];
+        job->held_out.list[i] = doc;
+    }
+    return true;
 }
 
 // A model and the documents to judge it by: the first *n, at most `most` or --docs N.
 static bool load_with_documents(Job *job, size_t most, size_t *n)
 {
     Run *run = &job->run;
-    if (!read_texts(job) || !load_model(job, job->o.arguments[0]) || !check_documents(job))
+    const Options *o = &job->o;
+    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_documents(job))
         return false;
-    uint64_t docs = job->o.docs ? job->o.docs : most;
+    if (o->only_held_out) {
+        if (!select_held_out(job)) return false;
+        most = job->held_out.n;
+    } else if (job->checkpoint.options.config.holdout && !o->quiet && has_its_documents(job)) {
+        note("%s was trained on most of these documents; --holdout takes only the others",
+             o->arguments[0]);
+    }
+    uint64_t docs = o->docs && o->docs < most ? o->docs : most;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
     for (size_t i = 0; i < *n; i++) {
         const Document *doc = &run->docs.list[i];
@@ -131,6 +172,10 @@ static bool run_sample(Job *job)
     if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
     if (o->new && !(read_texts(job) && check_documents(job))) return false;
+    if (o->new && o->data && !o->quiet && !has_its_documents(job)) {
+        note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
+             o->arguments[0]);
+    }
     if (o->new && !know_documents(job, run->docs.n, o->config.samples, NULL)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
@@ -145,7 +190,7 @@ static bool run_eval(Job *job)
     Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
     if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");

@@ -53,14 +53,22 @@ static void run_document(void *context, size_t i, double *unused)
 
 enum { MOST = 64 };  // documents at the same time
 
+// The standard error of a mean over tokens, where the documents are a sample of more like them:
+// sums of each document's summed loss squared, times its tokens, and of its tokens squared.
+static double error_of_mean(size_t n, double mean, double tokens, const double sums[3])
+{
+    double squares = sums[0] - 2 * mean * sums[1] + mean * mean * sums[2];
+    return n < 2 ? HUGE_VAL : sqrt(fmax(squares, 0) * (double)n / ((double)n - 1)) / tokens;
+}
+
 // The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
-// order of the documents, so the number of threads does not matter. stats may be NULL.
-double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
+// order of the documents, so the number of threads does not matter. error and stats may be NULL.
+double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, double *error,
                  HeadStats *stats)
 {
     static Evaluation evaluations[MOST];
     size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
-    double sum = 0;
+    double sum = 0, sums[3] = {0};
     evaluations[0].model = model;
     for (; n < most && n < n_docs && n < MOST; n++) {
         evaluations[n].model = &evaluations[n].copy;
@@ -74,12 +82,18 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
             for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
             share(run_document, evaluations, k, NULL);
         }
-        sum += evaluation->loss * (double)evaluation->n_tokens;
+        double tokens = (double)evaluation->n_tokens, loss = evaluation->loss * tokens;
+        sum += loss;
+        sums[0] += loss * loss;
+        sums[1] += loss * tokens;
+        sums[2] += tokens * tokens;
         *n_tokens += evaluation->n_tokens;
         if (stats) add_attention(evaluation->model, stats);
     }
     while (n > 1) free_workspace(&evaluations[--n].copy);
-    return sum / (double)*n_tokens;
+    double tokens = (double)*n_tokens, mean = sum / tokens;
+    if (error) *error = error_of_mean(n_docs, mean, tokens, sums);
+    return mean;
 }
 
 // The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
@@ -93,7 +107,7 @@ static double loss_without(Model *model, const Document *docs, size_t n_docs, si
     for (size_t row = 0; row < wo->rows; row++) {
         memset(columns + row * wo->cols, 0, model->head_dim * sizeof *columns);
     }
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL, NULL);
     memcpy(wo->data, backup, bytes);
     return loss;
 }
@@ -118,7 +132,7 @@ bool show_heads(Job *job, size_t n_docs)
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     if (!stats) return no_memory();
     model->tape.fused = true;  // heads are read off whole entries, in every build
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL, stats), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
         stats[h].self /= tokens;
@@ -162,7 +176,7 @@ bool show_word(Job *job)
     Model *model = &run->model;
     model->tape.fused = true;  // heads are read off whole entries, in every build
     size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, n = 0;
-    mean_loss(model, &job->samples.prompt, 1, &n, NULL);
+    mean_loss(model, &job->samples.prompt, 1, &n, NULL, NULL);
     // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is one position at least
     job->weights = malloc(n_heads * n * sizeof *job->weights);
     if (!job->weights) return no_memory();
