@@ -331,8 +331,10 @@ double learning_rate(const Config *config, uint64_t step)
 // Adam: each parameter moves against the running mean of its gradient,
 // divided by the root of the running mean of the gradient's square. Both
 // means start at zero, so they are too small at first; the corrections make
-// up for that. The gradient is cleared for the next step.
-static void adam(Model *model, double lr, double beta1, double beta2)
+// up for that. Weight decay pulls each parameter a little towards 0. The
+// gradient is cleared for the next step.
+static void adam(Model *model, double lr, double beta1, double beta2,
+                 double weight_decay)
 {
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
@@ -345,13 +347,14 @@ static void adam(Model *model, double lr, double beta1, double beta2)
                        .beta2 = beta2,
                        .eps = eps,
                        .correct1 = correct1,
-                       .correct2 = correct2};
+                       .correct2 = correct2,
+                       .weight_decay = weight_decay};
     if (fast_adam(p, g, m, v, n, &rates)) return;  // for speed alone
     for (size_t i = 0; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
-        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+        p[i] -= lr * m_hat / (sqrt(v_hat) + eps) + lr * weight_decay * p[i];
         g[i] = 0;
     }
 }
@@ -366,7 +369,7 @@ static bool train(Run *run)
         if (!check_loss(run, step, *loss)) return false;
         backward(&model->tape, loss);
         double lr = learning_rate(config, step);
-        adam(model, lr, config->beta1, config->beta2);
+        adam(model, lr, config->beta1, config->beta2, config->weight_decay);
         if (!after_step(run, step, *loss)) return false;
     }
     return true;

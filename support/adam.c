@@ -18,7 +18,7 @@ enum { FOURS = 4 * VEC };
 typedef struct {
     double *p, *g, *m, *v;
     size_t n, n_parts;
-    double rate, eps, weight1, weight2;
+    double rate, eps, weight1, weight2, decay;
 } Step;
 
 // Means fade when gradients stay zero, as those of a rare character do. Numbers below the smallest
@@ -34,6 +34,7 @@ static void move_parameters(void *context, size_t part, double *unused)
     const Step *step = context;
     double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
     double rate = step->rate, eps = step->eps, weight1 = step->weight1, weight2 = step->weight2;
+    double decay = step->decay;
     size_t i = cut(step->n / FOURS, step->n_parts, part) * FOURS;
     size_t end = cut(step->n / FOURS, step->n_parts, part + 1) * FOURS;
     (void)unused;
@@ -56,7 +57,9 @@ static void move_parameters(void *context, size_t part, double *unused)
                        inverse23 * denom[2]};
         for (size_t k = 0; k < 4; k++) {
             if (!(vec_sum(all) < 1e200)) move[k] = rate / denom[k];
-            store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
+            Vec old = load(p + i + k * VEC);
+            if (decay > 0) old -= decay * old;  // otherwise not a bit changes
+            store(p + i + k * VEC, old - mean[k] * move[k]);
         }
     }
 }
@@ -70,13 +73,14 @@ bool fast_adam(double *p, double *g, double *m, double *v, size_t n, const AdamR
     if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
         return false;
     }
-    Step step = {p, g, m, v, n, parts_of(4 * n), rate, eps, 1 - beta1, 1 - beta2};
+    Step step = {p, g, m, v, n, parts_of(4 * n), rate, eps, 1 - beta1, 1 - beta2, 0};
+    step.decay = rates->lr * rates->weight_decay;
     share(move_parameters, &step, step.n_parts, NULL);
     for (size_t i = n / FOURS * FOURS; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double m_hat = m[i] / rates->correct1, v_hat = v[i] / rates->correct2;
-        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps);
+        p[i] -= rates->lr * m_hat / (sqrt(v_hat) + rates->eps) + step.decay * p[i];
         g[i] = 0;
     }
     return true;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct {
-    double lr, beta1, beta2, eps, correct1, correct2;
+    double lr, beta1, beta2, eps, correct1, correct2, weight_decay;
 } AdamRates;
 
 // For n parameters p with gradients g. false: nothing is done, use the definition.

@@ -58,6 +58,8 @@ const Option options[] = {
      "Adam: decay rate of the mean gradient"},
     {"beta2", "X", 0, TRAIN, FRACTION, OF_RUN | FREE, CONFIG(beta2),
      "Adam: decay rate of the mean squared gradient"},
+    {"weight-decay", "X", 0, TRAIN, REAL, OF_RUN | FREE | OPTIONAL, CONFIG(weight_decay),
+     "decoupled, as in AdamW: a step also takes rate * X * p off a parameter p"},
     {"init-std", "X", 0, TRAIN, REAL, OF_RUN, CONFIG(init_std),
      "standard deviation of the initial parameters"},
     {"activation", "relu|relu2", 0, TRAIN, NAME, OF_MODEL, CONFIG(activation),

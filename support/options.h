@@ -24,6 +24,7 @@ typedef struct {
     uint64_t batch;           // documents per step
     uint64_t holdout;         // documents kept out of training
     double lr, beta1, beta2;  // Adam's learning rate and decay rates
+    double weight_decay;      // how much of rate * parameter a step takes off
     int schedule;             // LINEAR or COSINE: how the learning rate falls to 0
     uint64_t samples;         // names to print
     double temperature;       // above 0; lower is safer, higher is more surprising

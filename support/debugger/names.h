@@ -21,7 +21,7 @@ double *note_end(double *result);
 void note_position(const Tape *tape, size_t position);
 void note_backward(const Tape *tape, double *result);
 void note_end_of_backward(void);
-void note_adam(double lr, double beta1, double beta2);
+void note_adam(double lr, double beta1, double beta2, double weight_decay);
 
 // The loops that a call is in: pos_id, li and h, or NOWHERE. Where a function has no such variable,
 // the name stands for a function, declared here and nowhere defined: no debugger finds it.

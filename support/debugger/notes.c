@@ -307,7 +307,7 @@ void note_end_of_backward(void)
     draw_if_asked();
 }
 
-void note_adam(double lr, double beta1, double beta2)
+void note_adam(double lr, double beta1, double beta2, double weight_decay)
 {
     if (!watched.model) return;
     walk_adam();
@@ -329,6 +329,7 @@ void note_adam(double lr, double beta1, double beta2)
     now->lr = lr;
     now->beta1 = beta1;
     now->beta2 = beta2;
+    now->weight_decay = weight_decay;
     notes.phase = MOVED;
 }
 

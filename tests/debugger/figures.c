@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     figures("wte", 0, 24, model->wte->data + 24 * model->n_embd, model->n_embd);
     figures("wte_grad", 0, 24, grad(tape, model->wte->data + 24 * model->n_embd), model->n_embd);
     printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
-    adam(model, learning_rate(config, 0), config->beta1, config->beta2);
+    adam(model, learning_rate(config, 0), config->beta1, config->beta2, config->weight_decay);
     printf("param_after %.17g\nm %.17g\nv %.17g\n", *p, model->m[at], model->v[at]);
     free(bytes);
     free(run->docs.list);

@@ -84,7 +84,7 @@ static double forward_backward(Trial *run, uint64_t step)
 static void update(Trial *run, uint64_t step)
 {
     adam(&run->work.model, learning_rate(&run->o.config, step), run->o.config.beta1,
-         run->o.config.beta2);
+         run->o.config.beta2, run->o.config.weight_decay);
 }
 
 // A whole step, as train() does it.
@@ -93,7 +93,8 @@ static double train_step(Run *work, uint64_t step)
     const Config *config = work->config;
     double *loss = step_loss(work, step);
     backward(&work->model.tape, loss);
-    adam(&work->model, learning_rate(config, step), config->beta1, config->beta2);
+    adam(&work->model, learning_rate(config, step), config->beta1, config->beta2,
+         config->weight_decay);
     return *loss;
 }
 
