@@ -82,7 +82,7 @@ const Option options[] = {
      "write step,loss,lr as CSV, one row per step; with --holdout also held_out"},
     {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), "log of the run, to plot its loss"},
     {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet),
-     "no progress, no step lines, hardly a note"},
+     "no progress, no step lines, few notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this help and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
     {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},

@@ -85,6 +85,18 @@ same "a model of one name knows nothing else" yes "$(has '^samples that are in t
 on_terminal 80 "" "./microgpt --steps 0 --samples 1"
 same "no steps: no loss" "no no" "$(has 'mean loss') $(has nan)"
 
+head -n 60 data/names.txt >"$dir/small"
+on_terminal 80 "" "./microgpt --data $dir/small --holdout 20 --steps 1000 --samples 0"
+same "the loss held out: in the title, and some of twenty letters o" "yes yes" "$(has 's; o: held out') \
+$(tr -d '\r' <"$dir/seen" | sed "s/$esc\[[0-9;]*m//g" | grep -a '┤\|│' | tr -cd o | wc -c | awk '{ print ($1 > 9 && $1 < 21 ? "yes" : $1) }')"
+same "and how often each line is seen" yes "$(has '^1000 steps: each of the 40 documents about 25 times')"
+on_terminal 80 "" "./microgpt --steps 1000 --samples 0"
+same "or how many are" yes "$(has '^1000 steps: 1000 of 32178 documents')"
+on_terminal 80 "" "sh -c './microgpt --steps 100000000 --samples 0 --save $dir/stopped & sleep 0.5; kill -TERM \$!; wait'"
+same "an interrupt: the command that goes on stands on a line of its own" \
+    "./microgpt --steps 100000000 --samples 0 --save $dir/stopped --resume $dir/stopped" \
+    "$(tr -d '\r' <"$dir/seen" | sed -n '/; to continue:$/{n;p;}')"
+
 # A run that is resumed: its picture begins where its log does.
 flat="--lr 0 --samples 0 --log $dir/log.csv"
 on_terminal 80 "" "./microgpt --steps 500 $flat"
