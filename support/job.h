@@ -34,7 +34,7 @@ typedef struct {
     uint64_t saved;             // the step of the latest save; UINT64_MAX: none yet
     Target target;              // of --save
     Output *log;                // NULL: no log
-    bool kept_log;              // another run's log is kept as FILE~
+    const char *kept_log;       // the new name of another run's log; NULL: there was none
     bool show_lines, show_bar;  // a line per step? a progress bar?
     uint64_t steps_before;      // steps done before this run began
     uint64_t steps;             // steps to do, those included

@@ -116,7 +116,8 @@ static bool continue_log(Progress *progress, const Options *o, Losses *log, size
 // Gives another run's log the name FILE~, and opens a new one. FILE~ must be a log, or not there.
 static bool keep_log(Progress *progress, const char *name)
 {
-    char path[PATH_MAX], kept[PATH_MAX + 2];
+    static char kept[PATH_MAX + 2];
+    char path[PATH_MAX];
     Losses before = {0};
     size_t end;
     if (!realpath(name, path)) return fail_errno(name);
@@ -138,7 +139,7 @@ static bool keep_log(Progress *progress, const char *name)
     if (fstat(progress->log->file, &old) == 0) fchmod(file, old.st_mode & 0777);
     close(progress->log->file);
     progress->log->file = file;
-    progress->kept_log = true;
+    progress->kept_log = kept;
     return true;
 }
 
@@ -148,8 +149,8 @@ static bool lock_log(const Output *log, const char *name)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat info;
     if (fstat(log->file, &info) < 0) return fail_errno(name);
-    bool locked = !S_ISREG(info.st_mode) || fcntl(log->file, F_SETLK, &lock) == 0 ||
-                  (errno != EAGAIN && errno != EACCES);
+    if (!S_ISREG(info.st_mode)) return true;
+    bool locked = fcntl(log->file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
     return (locked && is_same(name, &info)) || fail("%s: another run is writing to it", name);
 }
 

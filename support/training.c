@@ -123,7 +123,7 @@ static void note_run(const Run *run)
     }
     if (target->keep) note("%s: replacing another run's model, kept as %s~", o->save, target->path);
     if (run->job->progress.kept_log) {
-        note("%s: replacing another run's log, kept as %s~", o->log, o->log);
+        note("%s: replacing another run's log, kept as %s", o->log, run->job->progress.kept_log);
     }
 }
 
