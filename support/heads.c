@@ -53,22 +53,15 @@ static void run_document(void *context, size_t i, double *unused)
 
 enum { MOST = 64 };  // documents at the same time
 
-// The standard error of a mean over tokens, where the documents are a sample of more like them:
-// sums of each document's summed loss squared, times its tokens, and of its tokens squared.
-static double error_of_mean(size_t n, double mean, double tokens, const double sums[3])
-{
-    double squares = sums[0] - 2 * mean * sums[1] + mean * mean * sums[2];
-    return n < 2 ? HUGE_VAL : sqrt(fmax(squares, 0) * (double)n / ((double)n - 1)) / tokens;
-}
-
 // The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
-// order of the documents, so the number of threads does not matter. error and stats may be NULL.
-double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, double *error,
-                 HeadStats *stats)
+// order of the documents, so the number of threads does not matter. stats may be NULL, and each,
+// where the sum of a document's losses goes.
+double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
+                 HeadStats *stats, double *each)
 {
     static Evaluation evaluations[MOST];
     size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
-    double sum = 0, sums[3] = {0};
+    double sum = 0;
     evaluations[0].model = model;
     for (; n < most && n < n_docs && n < MOST; n++) {
         evaluations[n].model = &evaluations[n].copy;
@@ -82,18 +75,33 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
             for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
             share(run_document, evaluations, k, NULL);
         }
-        double tokens = (double)evaluation->n_tokens, loss = evaluation->loss * tokens;
+        double loss = evaluation->loss * (double)evaluation->n_tokens;
         sum += loss;
-        sums[0] += loss * loss;
-        sums[1] += loss * tokens;
-        sums[2] += tokens * tokens;
+        if (each) each[i] = loss;
         *n_tokens += evaluation->n_tokens;
         if (stats) add_attention(evaluation->model, stats);
     }
     while (n > 1) free_workspace(&evaluations[--n].copy);
-    double tokens = (double)*n_tokens, mean = sum / tokens;
-    if (error) *error = error_of_mean(n_docs, mean, tokens, sums);
-    return mean;
+    return sum / (double)*n_tokens;
+}
+
+// The standard error of a mean over tokens, where the documents are a sample of more like them: each
+// has a sum over its tokens, here less that of another model.
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
+                     const double *other)
+{
+    double n = (double)n_docs, tokens = 0, sum = 0, squares = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double mean = pass ? sum / tokens : 0;
+        for (size_t i = 0; i < n_docs; i++) {
+            double t = fmin((double)docs[i].length + 1, (double)model->block_size);
+            double x = each[i] - (other ? other[i] : 0);
+            if (!pass) tokens += t;
+            if (!pass) sum += x;
+            squares += pass ? (x - mean * t) * (x - mean * t) : 0;
+        }
+    }
+    return n > 1 ? sqrt(squares * n / (n - 1)) / tokens : HUGE_VAL;
 }
 
 // The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
@@ -132,7 +140,7 @@ bool show_heads(Job *job, size_t n_docs)
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     if (!stats) return no_memory();
     model->tape.fused = true;  // heads are read off whole entries, in every build
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL, stats), tokens = (double)n_tokens;
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, NULL), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
         stats[h].self /= tokens;

@@ -46,7 +46,11 @@ bool measure_held_out(Run *run)
     uint64_t done = run->model.steps_done;
     size_t n = job->held_out.n, n_tokens;
     if (done < run->config->steps && n > SAMPLE_DOCS) n = SAMPLE_DOCS;
-    double error, loss = mean_loss(&run->model, job->held_out.list, n, &n_tokens, &error, NULL);
+    const Document *docs = job->held_out.list;
+    double *each = calloc(n, sizeof *each);
+    double loss = mean_loss(&run->model, docs, n, &n_tokens, NULL, each);
+    double error = each && n > 1 ? error_of_mean(&run->model, docs, n, each, NULL) : HUGE_VAL;
+    free(each);
     if (interrupted || !isfinite(loss)) return false;
     progress->held_loss = loss;
     progress->held_error = error;

@@ -173,8 +173,10 @@ bool measure_held_out(Run *run);
 bool say_held_out(Run *run, const char *new_line);
 
 // heads.c, maps.c
-double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens, double *error,
-                 HeadStats *stats);
+double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
+                 HeadStats *stats, double *each);
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
+                     const double *other);
 bool show_heads(Job *job, size_t n_docs);  // over the first documents
 bool show_word(Job *job);                  // in the prompt
 void draw_maps(const Run *run, const double *const *weights, size_t n);

@@ -44,11 +44,11 @@ static int report_then(bool ok)
 }
 
 static double mean_loss_then(Model *model, const Document *docs, size_t n, size_t *n_tokens,
-                             double *error, HeadStats *stats)
+                             HeadStats *stats, double *each)
 {
     static int calls;
     moment("evaluation", ++calls);
-    return mean_loss(model, docs, n, n_tokens, error, stats);
+    return mean_loss(model, docs, n, n_tokens, stats, each);
 }
 
 static int fsync_then(int file)

@@ -122,6 +122,16 @@ same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*it 
 same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
 
+# The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
+sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
+same "own_data: ten lists, no line twice" "10 0" \
+    "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
+sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md >"$T/advised"
+same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
+    grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
+sh tests/bench/own_data none >"$T/out" 2>&1
+same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
+
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
 mkdir -p "$T/example/support"
 sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
