@@ -25,7 +25,7 @@ n=0
 while IFS= read -r command; do
     case $command in *makemore*) continue ;; esac            # it would have to be fetched
     case $command in
-    './microgpt '* | 'sort '* | 'for '* | gnuplot*)
+    './microgpt '* | 'sort '* | 'fold '* | 'for '* | gnuplot*)
         if [ "${command#gnuplot}" != "$command" ] && ! command -v gnuplot >/dev/null 2>&1; then
             skip "typed: $command" "there is no gnuplot"
             continue
