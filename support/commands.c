@@ -172,7 +172,8 @@ static bool run_sample(Job *job)
     if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
     if (o->new && !(read_texts(job) && check_documents(job))) return false;
-    if (o->new && o->data && !o->quiet && !has_its_documents(job)) {
+    bool says = find_metadata(&checkpoint->header, "train.fingerprint");
+    if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
         note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
              o->arguments[0]);
     }
