@@ -11,7 +11,7 @@
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25  // a row of the log waits no longer
 
-enum { MANY_PASSES = 20 };  // with more, most lists are memorized
+enum { MANY_PASSES = 20 };  // with more, and no weight decay, most lists are memorized
 
 const char *data_name(const Options *o)
 {
@@ -113,7 +113,7 @@ static void note_run(const Run *run)
     note_documents(run, run->docs.n);
     if (o->quiet) return;
     bool many = o->data && run->model.steps_done < steps && passes(run) > MANY_PASSES;
-    if (many && !run->config->holdout) {
+    if (many && !run->config->holdout && run->config->weight_decay <= 0) {
         note("%s; that often, a model memorizes them: try fewer --steps, or --holdout N to see",
              passes_text(run));
     }

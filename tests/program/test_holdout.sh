@@ -138,6 +138,7 @@ same "each line 21 times: a note" "21 steps: each of the 1 documents about 21 ti
 same "20 times: none" "" "$(echo anna | often --data - --steps 20)"
 same "batches count" "100 steps: each of the 60 documents about 27 times$ending" "$(often --data "$T/small" --steps 100 --batch 16)"
 same "with --holdout it is seen anyway" "" "$(often --data "$T/small" --steps 100 --batch 16 --holdout 20)"
+same "with weight decay it may be right" "" "$(often --data "$T/small" --steps 100 --batch 16 --weight-decay 0.3)"
 same "the shipped names" "" "$(often --steps 20000 --batch 64 --n-embd 4)"
 same "-q" "" "$(often --data "$T/small" --steps 100 --batch 16 -q)"
 
