@@ -41,6 +41,7 @@ void set_failure(int status, const char *format, ...)
     compose(failure.text, format, args);
     va_end(args);
     failure.status = status;
+    failure.command = NULL;
 }
 
 static bool on_disk(int file)

@@ -226,11 +226,12 @@ bool fail_stopped(Job *job, const char *reason)
         bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
         status = closed ? PIPE_CLOSED : FAILED;
     }
+    set_failure(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s%s", why,
+                job->run.model.steps_done, o->config.steps,
+                o->save ? "saved in " : "not saved: --save was not given", o->save ? o->save : "",
+                o->save ? "; to continue:" : "");
     if (o->save) failure.command = command_to_continue(job);
-    return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s%s", why,
-                   job->run.model.steps_done, o->config.steps,
-                   o->save ? "saved in " : "not saved: --save was not given",
-                   o->save ? o->save : "", o->save ? "; to continue:" : "");
+    return false;
 }
 
 // Called before Adam: if the loss is not finite, the parameters of the step before are still good.
