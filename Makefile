@@ -182,7 +182,7 @@ data/makemore.txt:    ## fetch the names of Karpathy's published run
 
 .PHONY: clean
 clean:    ## remove everything that make built
-	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv .build tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv* .build tests/build
 
 .PHONY: help
 help:    ## list the targets

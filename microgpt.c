@@ -352,12 +352,14 @@ double learning_rate(const Config *config, uint64_t step)
 // Adam: each parameter moves against the running mean of its gradient,
 // divided by the root of the running mean of the gradient's square. Both
 // means start at zero, so they are too small at first; the corrections make
-// up for that. The gradient is cleared for the next step.
+// up for that. Weight decay pulls each parameter a little towards 0. The
+// gradient is cleared for the next step.
 void adam(Model *model, const Config *config, double lr)
 {
     double *p = model->params, *g = grad(&model->tape, p);
     double *m = model->m, *v = model->v;
     double beta1 = config->beta1, beta2 = config->beta2, eps = 1e-8;
+    double weight_decay = config->weight_decay;
     double t = (double)++model->steps_done;  // from 1 on
     double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
     // For speed alone, skip it: moves the first i parameters like the loop.
@@ -366,7 +368,7 @@ void adam(Model *model, const Config *config, double lr)
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double m_hat = m[i] / correct1, v_hat = v[i] / correct2;
-        p[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+        p[i] -= lr * m_hat / (sqrt(v_hat) + eps) + lr * weight_decay * p[i];
         g[i] = 0;
     }
 }

@@ -19,7 +19,7 @@ enum { FOURS = 4 * VEC };
 typedef struct {
     double *p, *g, *m, *v;
     size_t n;
-    double rate, eps, weight1, weight2;
+    double rate, eps, weight1, weight2, decay;
 } Step;
 
 // Means fade when gradients stay zero, as those of a rare character do. Numbers below the smallest
@@ -35,6 +35,7 @@ static void move_part(void *context, size_t part, size_t n_parts, double *unused
     const Step *step = context;
     double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
     double rate = step->rate, eps = step->eps, weight1 = step->weight1, weight2 = step->weight2;
+    double decay = step->decay;
     size_t i = cut(step->n / FOURS, n_parts, part) * FOURS;
     size_t end = cut(step->n / FOURS, n_parts, part + 1) * FOURS;
     (void)unused;
@@ -57,7 +58,9 @@ static void move_part(void *context, size_t part, size_t n_parts, double *unused
                        inverse23 * denom[2]};
         for (size_t k = 0; k < 4; k++) {
             if (!(vec_sum(all) < 1e200)) move[k] = rate / denom[k];
-            store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
+            Vec old = load(p + i + k * VEC);
+            if (decay > 0) old -= decay * old;  // otherwise not a bit changes
+            store(p + i + k * VEC, old - mean[k] * move[k]);
         }
     }
 }
@@ -71,7 +74,7 @@ size_t move_parameters(double *p, double *g, double *m, double *v, size_t n, con
     if (!(rate >= 1e-100 && rate <= 1e150 && eps >= 1e-15 && beta1 >= 0.5 && beta2 >= 0.5)) {
         return 0;
     }
-    Step step = {p, g, m, v, n, rate, eps, 1 - beta1, 1 - beta2};
+    Step step = {p, g, m, v, n, rate, eps, 1 - beta1, 1 - beta2, rates->lr * rates->weight_decay};
     share(move_part, &step, parts_of(4 * n), NULL);
     return n / FOURS * FOURS;
 #else

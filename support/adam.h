@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct {
-    double lr, beta1, beta2, eps, correct1, correct2;
+    double lr, beta1, beta2, eps, correct1, correct2, weight_decay;
 } AdamRates;
 
 // For the first of n parameters p with gradients g; returns their count. 0: nothing is done.

@@ -106,6 +106,7 @@ size_t fast_adam(Model *model, const Config *config, double lr)
         .lr = lr,
         .beta1 = config->beta1,
         .beta2 = config->beta2,
+        .weight_decay = config->weight_decay,
         .eps = 1e-8,
         .correct1 = 1 - pow(config->beta1, t),
         .correct2 = 1 - pow(config->beta2, t),

@@ -43,6 +43,12 @@ static bool unexpected(const char *argument, const Command *command)
     if (train && file) {
         return usage("%s: %s; to train on it: --data %s", argument, problem, argument);
     }
+    for (size_t i = 0; !command && i < N_COMMANDS; i++) {
+        if (is_similar(commands[i].name, argument, strlen(argument))) {
+            return usage("%s: %s; did you mean %s? See microgpt --help", argument, problem,
+                         commands[i].name);
+        }
+    }
     return usage("%s: %s; see microgpt %s%s--help", argument, problem, command ? command->name : "",
                  command ? " " : "");
 }
@@ -105,15 +111,25 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
     return true;
 }
 
-// Reads the arguments twice: first for the recipe, wherever it stands, then for the rest.
-bool parse_command_line(Options *o, int argc, char **argv)
+static const Command *find_command(const char *name)
 {
     const Command *command = commands, *end = commands + N_COMMANDS;
+    while (command < end && strcmp(name, command->name) != 0) command++;
+    return command < end ? command : NULL;
+}
+
+// Reads the arguments twice: first for the recipe, wherever it stands, then for the rest.
+// `microgpt help`, `help COMMAND` and `--help COMMAND` are what GNU programs accept, too.
+bool parse_command_line(Options *o, int argc, char **argv)
+{
     bool named = argc > 1 && argv[1][0] != '-';
+    bool help = argc > 1 && (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0);
+    const char *name = help && argc == 3 ? argv[2] : named && !help ? argv[1] : "train";
+    const Command *command = find_command(name);
     int first = named ? 2 : 1;
-    while (named && command < end && strcmp(argv[1], command->name) != 0) command++;
-    if (command == end) return unexpected(argv[1], NULL);
-    *o = (Options){.command = command, .recipe = RECIPE_MICROGPT};
+    if (!command && !(help && !named)) return unexpected(name, NULL);
+    *o = (Options){.command = command ? command : commands, .recipe = RECIPE_MICROGPT};
+    if (help && command && argc <= 3) return o->help = true;
     if (!read_arguments(o, argc - first, argv + first, "recipe")) return false;
     if (!read_arguments(o, argc - first, argv + first, NULL)) return false;
     if (o->help || o->version) return true;

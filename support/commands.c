@@ -26,6 +26,7 @@ static void free_job(Job *job)
     free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
+    free(job->page.log.held_out);
     set_threads(1, 1);
 }
 
@@ -113,13 +114,51 @@ static size_t draw_documents(Job *job)
     return n;
 }
 
+// Moves the documents that training kept out to the front, in their order.
+static bool select_held_out(Job *job)
+{
+    const char *path = job->o.arguments[0];
+    const Config *config = &job->checkpoint.options.config;
+    Documents *docs = &job->run.docs;
+    size_t n = (size_t)config->holdout;
+    if (!n) return usage("--holdout: %s was trained without --holdout", path);
+    if (!has_its_documents(job) || n >= docs->n) {
+        return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
+                     path);
+    }
+    random_seed(&job->rng, config->seed);
+    shuffle(docs, &job->rng);
+    if (!hold_out(job, n, NULL)) return false;
+    if (!job->held_out.n) {
+        return fail("--holdout: nothing to measure: all %zu documents held out are also in the "
+                    "training data",
+                    n);
+    }
+    for (size_t i = 0; i < job->held_out.n; i++) {
+        Document doc = docs->list[i];
+        docs->list[i] = job->held_out.list[i];
+        job->held_out.list[i] = doc;
+    }
+    return true;
+}
+
 // A model and the documents to judge it by: the first *n, at most --docs N, or some that are drawn.
 static bool load_with_documents(Job *job, bool drawn, size_t *n)
 {
     Run *run = &job->run;
-    if (!read_texts(job) || !load_model(job, job->o.arguments[0]) || !check_documents(job))
+    const Options *o = &job->o;
+    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_documents(job))
         return false;
-    uint64_t docs = job->o.docs ? job->o.docs : run->docs.n;
+    size_t most = run->docs.n;
+    if (o->only_held_out) {
+        if (!select_held_out(job)) return false;
+        most = job->held_out.n;
+    } else if (o->command->bit == EVAL && job->checkpoint.options.config.holdout && !o->quiet &&
+               has_its_documents(job)) {
+        note("%s was trained on most of these documents; --holdout takes only the others",
+             o->arguments[0]);
+    }
+    uint64_t docs = o->docs && o->docs < most ? o->docs : most;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
     if (drawn && !(*n = draw_documents(job))) return false;
     for (size_t i = 0; i < *n; i++) {
@@ -162,6 +201,11 @@ static bool run_sample(Job *job)
     if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
     if (o->new && !(read_texts(job) && check_documents(job))) return false;
+    bool says = find_metadata(&checkpoint->header, "train.fingerprint");
+    if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
+        note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
+             o->arguments[0]);
+    }
     if (o->new && !know_documents(job, run->docs.n, o->config.samples, NULL)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;

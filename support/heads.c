@@ -132,8 +132,8 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
 
 // The standard error of a mean over tokens, where the documents are a sample of more like them: each
 // has a sum over its tokens, here less that of another model.
-static double error_of_mean(const Model *model, const Document *docs, size_t n_docs,
-                            const double *each, const double *other)
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
+                     const double *other)
 {
     double n = (double)n_docs, tokens = 0, sum = 0, squares = 0;
     for (int pass = 0; pass < 2; pass++) {

@@ -35,6 +35,7 @@ typedef struct {
     uint64_t saved;             // the step of the latest save; UINT64_MAX: none yet
     Target target;              // of --save
     Output *log;                // NULL: no log
+    const char *kept_log;       // the new name of another run's log; NULL: there was none
     bool show_lines, show_bar;  // a line per step? a progress bar?
     uint64_t steps_before;      // steps done before this run began
     uint64_t steps;             // steps to do, those included
@@ -43,12 +44,20 @@ typedef struct {
     double smooth, smooth_weight;  // their quotient is the running mean of the loss
     double last_sum, last_n;       // of the losses of the last steps
     double curve_sum[POINTS], curve_n[POINTS];
+    double held_curve[POINTS];     // the latest loss held out; 0: not measured
+    bool any_held;                 // is there one?
+    bool log_held, row_is_open;    // the log has a column for it; its last row still lacks it
+    uint64_t measured;             // the step of the latest; UINT64_MAX: none yet
+    double held_loss, held_error;  // and its standard error
+    uint64_t lowest_step;          // of the run, earlier parts in its log included
+    double lowest;
 } Progress;
 
 // Drawing samples.
 typedef struct {
     Document prompt;            // the tokens that every sample begins with
     bool numbered;              // "sample  1: ", as after training
+    size_t column;              // of a terminal, after the latest
     bool failed;                // the probabilities were not finite
     uint64_t *known;            // [n_slots] hashes of known texts; NULL: nothing is compared
     size_t n_slots;             // a power of two
@@ -79,9 +88,11 @@ typedef struct {
 
 // The losses of a log, one per step without a gap.
 typedef struct {
-    double *list;  // [n]
+    double *list;      // [n]
+    double *held_out;  // [n] NAN where it was not measured
     size_t n;
-    uint64_t first;  // the step of the first row; 0: the log has no row
+    uint64_t first;     // the step of the first row; 0: the log has no row
+    bool has_held_out;  // it has the column
 } Losses;
 
 // What goes into a page.
@@ -157,12 +168,15 @@ bool save_model(Target *target, const Options *o, const Run *run);
 double seconds(void);  // on a clock that never goes back
 void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done);
 void add_to_curve(Progress *progress, uint64_t step, double loss);
+void add_held_out(Progress *progress, uint64_t done,
+                  double loss);  // measured after that many steps
 void draw_bar(const Progress *progress, uint64_t done, double now);  // now: later than began
 void draw_curve(const Progress *progress, double took);
 
 // log.c
 bool open_log(Progress *progress, const Options *o);
 void log_step(Progress *progress, uint64_t done, double loss, double lr);
+void end_row(const Progress *progress, uint64_t done);  // the column for the loss held out
 void flush_log(Progress *progress);
 bool close_log(Progress *progress, const Options *o);
 bool read_losses(Losses *losses, const char *name);  // the caller frees the list
@@ -180,10 +194,15 @@ size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
 // holdout.c
 bool hold_out(Job *job, size_t n_held, const uint32_t *uchars);  // uchars: as hash_text() has it
+bool is_measured_after(const Job *job, uint64_t done);           // that many steps
+bool measure_held_out(Run *run);
+bool say_held_out(Run *run, const char *new_line);
 
 // heads.c, maps.c, votes.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each);
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
+                     const double *other);
 bool show_heads(Job *job, size_t n_docs);  // over the first documents
 bool show_word(Job *job);                  // in the prompt
 bool show_votes(Job *job, size_t n);       // the n positions on the tape

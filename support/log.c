@@ -1,12 +1,15 @@
 /* log.c: the log of a run, a CSV file with the step, loss and learning rate of every step, in full
- * precision. A resumed run continues its own log. A file that is not a log is never overwritten.
+ * precision. With documents held out, a fourth column has their loss where it was measured. A
+ * resumed run continues its own log. Another run's log is kept as FILE~, and a file that is not a
+ * log is never overwritten.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
 #include <fcntl.h>
 
-#define LOG_HEADING "step,loss,lr\n"
+#define LOG_HEADING "step,loss,lr"
+#define HELD_HEADING ",held_out"
 
 // The decimal number after a comma, and what is after it. NAN: there is none.
 static double read_field(char **at)
@@ -19,28 +22,56 @@ static double read_field(char **at)
     return whole ? number : NAN;
 }
 
+// The heading, with or without the last column. *end becomes the offset after it.
+static bool read_heading(Losses *log, const char *text, const char *name, size_t *end)
+{
+    size_t n = strlen(LOG_HEADING), more = strlen(HELD_HEADING);
+    bool ok = strncmp(text, LOG_HEADING, n) == 0;
+    log->has_held_out = ok && strncmp(text + n, HELD_HEADING, more) == 0;
+    *end = n + (log->has_held_out ? more : 0) + 1;
+    return (ok && text[*end - 1] == '\n') ||
+           fail("%s: not a log of a run: it does not begin with " LOG_HEADING, name);
+}
+
+// Adds the row at `at`, which ends at `newline`.
+static bool read_row(Losses *log, char *at, const char *newline)
+{
+    uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
+    double loss = read_field(&at), lr = read_field(&at), held_out = NAN;
+    bool empty = log->has_held_out && at[0] == ',' && at + 1 == newline;
+    if (log->has_held_out && !empty) held_out = read_field(&at);
+    if (!isfinite(loss) || !isfinite(lr) || at + empty != newline || !step) return false;
+    if (log->has_held_out && !empty && !isfinite(held_out)) return false;
+    if (log->n == 0) log->first = step;
+    if (step != log->first + log->n) return false;
+    log->held_out[log->n] = held_out;
+    log->list[log->n++] = loss;
+    return true;
+}
+
+static void free_losses(Losses *log)
+{
+    free(log->list);
+    free(log->held_out);
+}
+
 // Reads the rows of an open log, up to step `last`. The steps must follow each other; the last line
 // may be incomplete. *end becomes the offset after the rows.
 static bool read_rows(Losses *log, int file, const char *name, uint64_t last, size_t *end)
 {
     unsigned char *text = NULL, *newline;
     size_t n = 0;
-    *end = strlen(LOG_HEADING);
-    bool ok = read_all(file, &text, &n, name) &&
-              (strncmp((char *)text, LOG_HEADING, *end) == 0 ||
-               fail("%s: not a log of a run: it does not begin with step,loss,lr", name));
+    bool ok = read_all(file, &text, &n, name) && read_heading(log, (char *)text, name, end);
     if (ok) log->list = calloc(n / 4 + 1, sizeof *log->list);  // a row takes four bytes or more
-    if (ok && !log->list) ok = no_memory();
+    if (ok) log->held_out = calloc(n / 4 + 1, sizeof *log->held_out);
+    if (ok && !(log->list && log->held_out)) ok = no_memory();
     while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
         char *at = (char *)text + *end;
-        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
-        double loss = read_field(&at), lr = read_field(&at);
+        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : 0;
         if (log->n == 0) log->first = step;
         if (step > last) break;
-        ok = (isfinite(loss) && isfinite(lr) && at == (char *)newline && step &&
-              step == log->first + log->n) ||
+        ok = read_row(log, at, (char *)newline) ||
              fail("%s:%zu: not the step,loss,lr of the next step", name, log->n + 2);
-        if (ok) log->list[log->n++] = loss;
         *end = (size_t)(newline - text) + 1;
     }
     free(text);
@@ -58,55 +89,118 @@ static bool belongs(const Losses *log, uint64_t done, double loss)
 }
 
 // Continues after the last step of the model file. Later rows are cut off, as their steps are done
-// again. Earlier ones go into the curve.
-static bool continue_log(Progress *progress, const Options *o, int file)
+// again. Earlier ones go into the curve. If an interrupt left the last row without a loss held out,
+// it stays open.
+static bool continue_log(Progress *progress, const Options *o, Losses *log, size_t end)
 {
-    Losses log = {0};
     uint64_t done = progress->steps_before;
-    size_t end;
-    bool ok =
-        read_rows(&log, file, o->log, done, &end) &&
-        (belongs(&log, done, o->loss) ||
-         fail("%s: not the log of the run in %s, up to step %" PRIu64 "; give another --log FILE",
-              o->log, o->resume, done));
-    if (ok && log.n) progress->curve_start = log.first - 1;
-    for (size_t i = 0; ok && progress->show_bar && i < log.n; i++) {
-        add_to_curve(progress, log.first - 1 + i, log.list[i]);
+    int file = progress->log->file;
+    if (!belongs(log, done, o->loss)) {
+        return fail("%s: not the log of the run in %s, up to step %" PRIu64
+                    "; give another --log FILE",
+                    o->log, o->resume, done);
     }
-    free(log.list);
-    bool cut = ok && ftruncate(file, (off_t)end) == 0 && lseek(file, (off_t)end, SEEK_SET) >= 0;
-    return cut || (ok && fail_errno(o->log));
+    if (log->n) progress->curve_start = log->first - 1;
+    for (size_t i = 0; i < log->n; i++) {
+        uint64_t step = log->first - 1 + i;
+        if (progress->show_bar) add_to_curve(progress, step, log->list[i]);
+        if (isfinite(log->held_out[i])) add_held_out(progress, step + 1, log->held_out[i]);
+    }
+    progress->log_held = log->has_held_out;
+    progress->row_is_open = log->n && log->has_held_out && !isfinite(log->held_out[log->n - 1]);
+    end -= progress->row_is_open;
+    bool cut = ftruncate(file, (off_t)end) == 0 && lseek(file, (off_t)end, SEEK_SET) >= 0;
+    return cut || fail_errno(o->log);
+}
+
+// Gives another run's log the name FILE~, and opens a new one. FILE~ must be a log, or not there.
+static bool keep_log(Progress *progress, const char *name)
+{
+    static char kept[PATH_MAX + 2];
+    char path[PATH_MAX];
+    Losses before = {0};
+    size_t end;
+    if (!realpath(name, path)) return fail_errno(name);
+    snprintf(kept, sizeof kept, "%s~", path);
+    int file = open_file(kept, O_RDONLY);
+    bool ok = file < 0 ? errno == ENOENT || fail_errno(kept)
+                       : read_rows(&before, file, kept, UINT64_MAX, &end);
+    if (file >= 0) close(file);
+    free_losses(&before);
+    if (!ok) return false;
+    if (rename(path, kept) < 0) return fail_errno(kept);
+    file = open_file(path, O_WRONLY | O_CREAT);
+    if (file < 0) {
+        set_failure(FAILED, "%s: %s", name, strerror(errno));
+        rename(kept, path);
+        return false;
+    }
+    struct stat old;
+    if (fstat(progress->log->file, &old) == 0) fchmod(file, old.st_mode & 0777);
+    close(progress->log->file);
+    progress->log->file = file;
+    progress->kept_log = kept;
+    return true;
 }
 
 // A log on a disk is locked: two runs cannot write it at once.
+static bool lock_log(const Output *log, const char *name)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat info;
+    if (fstat(log->file, &info) < 0) return fail_errno(name);
+    if (!S_ISREG(info.st_mode)) return true;
+    bool locked = fcntl(log->file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+    return (locked && is_same(name, &info)) || fail("%s: another run is writing to it", name);
+}
+
+static void put_heading(const Progress *progress)
+{
+    put(progress->log, LOG_HEADING "%s\n", progress->log_held ? HELD_HEADING : "");
+}
+
 bool open_log(Progress *progress, const Options *o)
 {
     static Output log;
     struct stat info;
+    progress->log_held = o->config.holdout;
     if (fstat(STDOUT_FILENO, &info) == 0 && is_same(o->log, &info)) {
         progress->log = &standard_output;  // rows among what is printed; no bar between them
         progress->show_bar = progress->show_bar && !isatty(STDOUT_FILENO);
         return true;
     }
     bool old = stat(o->log, &info) == 0 && S_ISREG(info.st_mode);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT);
-    if (log.file < 0 || fstat(log.file, &info) < 0) return fail_errno(o->log);
+    if (log.file < 0) return fail_errno(o->log);
     progress->log = &log;
-    if (S_ISREG(info.st_mode) && fcntl(log.file, F_SETLK, &lock) < 0 &&
-        (errno == EAGAIN || errno == EACCES)) {
-        return fail("%s: another run is writing to it", o->log);
+    if (!lock_log(&log, o->log)) return false;
+    if (old && fstat(log.file, &info) == 0 && info.st_size > 0) {
+        Losses losses = {0};
+        size_t end;
+        bool ok = read_rows(&losses, log.file, o->log, progress->steps_before, &end);
+        bool other = ok && !progress->steps_before && losses.first;
+        if (ok && !other) ok = continue_log(progress, o, &losses, end);
+        free_losses(&losses);
+        if (!ok || !other) return ok;
+        if (!keep_log(progress, o->log) || !lock_log(&log, o->log)) return false;
     }
-    if (old && info.st_size > 0) return continue_log(progress, o, log.file);
-    put(&log, LOG_HEADING);
+    put_heading(progress);
     return true;
+}
+
+// The last column of a row: the loss held out, if it was measured after that step.
+void end_row(const Progress *progress, uint64_t done)
+{
+    if (progress->measured == done) put(progress->log, "%.17g", progress->held_loss);
+    put(progress->log, "\n");
 }
 
 void log_step(Progress *progress, uint64_t done, double loss, double lr)
 {
     Output *log = progress->log;
-    if (log == &standard_output && done == progress->steps_before + 1) put(log, LOG_HEADING);
-    put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, lr);
+    if (log == &standard_output && done == progress->steps_before + 1) put_heading(progress);
+    put(log, "%" PRIu64 ",%.17g,%.17g%s", done, loss, lr, progress->log_held ? "," : "\n");
+    if (progress->log_held) end_row(progress, done);
 }
 
 // Flushes to the disk, if the log is on one.

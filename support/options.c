@@ -42,7 +42,9 @@ const Option options[] = {
     {"steps", "N", 0, TRAIN, COUNT, OF_RUN | FREE, CONFIG(steps), "training steps"},
     {"batch", "N", 0, TRAIN, SIZE, OF_RUN | OPTIONAL, CONFIG(batch), "documents per step"},
     {"holdout", "N", 0, TRAIN, COUNT, OF_RUN | OPTIONAL, CONFIG(holdout),
-     "keep the last N documents out of training; print their loss"},
+     "keep N documents, chosen by the seed, out of training; measure their loss"},
+    {"holdout", NULL, 0, EVAL, FLAG, NOT_STORED, FIELD(only_held_out),
+     "use only the documents that training kept out"},
     {"threads", "N", 0, TRAIN | EVAL | HEADS, FEW, NOT_STORED, FIELD(threads),
      "threads to use; same result for every N (default: one per processor)"},
     {"scalar", NULL, 0, TRAIN | SAMPLE | EVAL | HEADS | CHECK, FLAG, NOT_STORED, FIELD(scalar),
@@ -64,6 +66,8 @@ const Option options[] = {
      "Adam: decay rate of the mean gradient"},
     {"beta2", "X", 0, TRAIN | CHECK, FRACTION, OF_RUN | FREE, CONFIG(beta2),
      "Adam: decay rate of the mean squared gradient"},
+    {"weight-decay", "X", 0, TRAIN | CHECK, REAL, OF_RUN | FREE | OPTIONAL, CONFIG(weight_decay),
+     "decoupled, as in AdamW: a step also takes rate * X * p off a parameter p"},
     {"init-std", "X", 0, TRAIN | CHECK, REAL, OF_RUN, CONFIG(init_std),
      "standard deviation of the initial parameters"},
     {"activation", "relu|relu2", 0, TRAIN | CHECK, NAME, OF_MODEL, CONFIG(activation),
@@ -83,10 +87,10 @@ const Option options[] = {
     {"resume", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(resume),
      "continue the run saved here, with its options"},
     {"log", "FILE", 0, TRAIN, TEXT, NOT_STORED, FIELD(log),
-     "write step,loss,lr as CSV, one row per step"},
+     "write step,loss,lr as CSV, one row per step; with --holdout also held_out"},
     {"log", "FILE", 0, PAGE, TEXT, NOT_STORED, FIELD(log), "log of the run, to plot its loss"},
     {"quiet", NULL, 'q', ~0u, FLAG, NOT_STORED, FIELD(quiet),
-     "no progress, no step lines, no notes"},
+     "no progress, no step lines, few notes"},
     {"help", NULL, 'h', ~0u, FLAG, NOT_STORED, FIELD(help), "print this help and exit"},
     {"version", NULL, 0, ~0u, FLAG, NOT_STORED, FIELD(version), "print the version and exit"},
     {"step", NULL, 0, 0, COUNT, OF_RUN, FIELD(step), NULL},
@@ -112,7 +116,12 @@ static bool set_whole_number(uint64_t *field, const Option *option, const char *
     uint64_t n = strtoull(value, &end, 10);
     bool whole = *value && !*end && !value[strspn(value, "-0123456789")];
     bool in_range = errno != ERANGE && !(*value == '-' && n) && (double)n >= min && n <= max;
-    if (!whole) return usage("--%s %s: not a whole number", option->name, value);
+    if (!whole) {
+        bool share = end > value && strcmp(end, "%") == 0;
+        return usage("--%s %s: not a whole number%s%s%s", option->name, value,
+                     share ? ", but a share; how many? For 100: --" : "", share ? option->name : "",
+                     share ? " 100" : "");
+    }
     if (!in_range) {
         return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, max);
     }

@@ -25,6 +25,7 @@ typedef struct {
     uint64_t batch;           // documents per step
     uint64_t holdout;         // documents kept out of training
     double lr, beta1, beta2;  // Adam's learning rate and decay rates
+    double weight_decay;      // how much of rate * parameter a step takes off
     int schedule;             // LINEAR or COSINE: how the learning rate falls to 0
     uint64_t samples;         // names to print
     double temperature;       // above 0; lower is safer, higher is more surprising
@@ -49,7 +50,7 @@ typedef struct {
     double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
     bool scalar;  // every + and * is an entry of the tape; nothing is there for speed alone
-    bool new, quiet, tsv, votes, help, version;
+    bool new, only_held_out, quiet, tsv, votes, help, version;
 } Options;
 
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16, CHECK = 32 };  // commands, as bits

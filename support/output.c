@@ -72,6 +72,7 @@ void set_failure(int status, const char *format, ...)
     compose(failure.text, format, args);
     va_end(args);
     failure.status = status;
+    failure.command = NULL;
 }
 
 static bool on_disk(int file)
@@ -173,7 +174,10 @@ int report(bool ok)
 {
     flush(&standard_output);
     ok = ok && output_ok();
-    if (!ok && *failure.text) show("microgpt: %s\n", failure.text);
+    if (!ok && *failure.text) {
+        const char *command = failure.command, *between = isatty(STDERR_FILENO) ? "\n" : " ";
+        show("microgpt: %s%s%s\n", failure.text, command ? between : "", command ? command : "");
+    }
     if (!ok && failure.status == PIPE_CLOSED) {
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);

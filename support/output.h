@@ -34,6 +34,7 @@ enum { MESSAGE_ROOM = 8192 };  // for the longest file name and its problem
 typedef struct {
     int status;               // DONE: nothing has failed
     char text[MESSAGE_ROOM];  // one line, without control characters
+    const char *command;      // to type next; on a terminal it gets a line of its own. NULL: none
 } Failure;
 extern Failure failure;
 

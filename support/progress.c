@@ -25,15 +25,22 @@ void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
     progress->show_lines = !o->quiet && !(progress->show_bar && isatty(STDOUT_FILENO));
     progress->steps_before = progress->curve_start = steps_done;
     progress->steps = o->config.steps;
+    progress->measured = UINT64_MAX;
     progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
 static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)steps : POINTS; }
 
-void add_to_curve(Progress *progress, uint64_t step, double loss)
+// The point of the curve where a step is.
+static size_t curve_point(const Progress *progress, uint64_t step)
 {
     uint64_t steps = progress->steps - progress->curve_start;
-    size_t i = (size_t)((step - progress->curve_start) * curve_points(steps) / steps);
+    return (size_t)((step - progress->curve_start) * curve_points(steps) / steps);
+}
+
+void add_to_curve(Progress *progress, uint64_t step, double loss)
+{
+    size_t i = curve_point(progress, step);
     progress->curve_sum[i] += loss;
     progress->curve_n[i]++;
     if (progress->steps - step <= LAST_STEPS) {
@@ -42,6 +49,19 @@ void add_to_curve(Progress *progress, uint64_t step, double loss)
     }
     progress->smooth = 0.99 * progress->smooth + 0.01 * loss;
     progress->smooth_weight = 0.99 * progress->smooth_weight + 0.01;
+}
+
+void add_held_out(Progress *progress, uint64_t done, double loss)
+{
+    if (done > progress->curve_start) {
+        progress->held_curve[curve_point(progress, done - 1)] = loss;
+    }
+    if (!progress->any_held || loss < progress->lowest) {
+        progress->lowest_step = done;
+        progress->lowest = loss;
+    }
+    progress->any_held = true;
+    progress->held_loss = loss;
 }
 
 // Seconds as people read them.
@@ -53,6 +73,8 @@ static void time_text(double s, char *text, size_t room)
     if (t >= 100 * 3600) snprintf(text, room, "%u days", t / 86400);
 }
 
+enum { N_PARTS = 5 };  // of the line: steps, loss, loss held out, speed, time left
+
 // One line, whatever the width: the most important figures that fit, and a bar in the rest. The
 // cursor returns to its start: if the terminal shrinks and breaks the line, the next draw covers
 // all of it.
@@ -62,20 +84,23 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
     size_t columns = terminal.columns - 1, used = 0;  // one more, and the line would wrap
     double rate = (double)(done - progress->steps_before) / (now - progress->began);
     double share = (double)done / (double)progress->steps;
-    char parts[4][64], left[32];
+    char parts[N_PARTS][64] = {""}, left[32];
     time_text((double)(progress->steps - done) / rate, left, sizeof left);
     snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
     snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->smooth_weight);
-    snprintf(parts[2], sizeof parts[2], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
-    snprintf(parts[3], sizeof parts[3], "%s left", left);
+    if (progress->any_held) {
+        snprintf(parts[2], sizeof parts[2], "held out %.2f", progress->held_loss);
+    }
+    snprintf(parts[3], sizeof parts[3], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
+    snprintf(parts[4], sizeof parts[4], "%s left", left);
     if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
         snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * share);
     }
-    static const size_t importance[] = {0, 1, 3, 2};
-    bool fits[4];
-    for (size_t k = 0; k < 4; k++) {
+    static const size_t importance[N_PARTS] = {0, 1, 2, 4, 3};
+    bool fits[N_PARTS];
+    for (size_t k = 0; k < N_PARTS; k++) {
         size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
-        fits[i] = used + length <= columns;
+        fits[i] = *parts[i] && used + length <= columns;
         used += fits[i] ? length : 0;
     }
 
@@ -89,7 +114,7 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
         put(out, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
     }
     put(out, "%s", cells ? (terminal.color ? "\033[0m  " : "  ") : "");
-    for (size_t i = 0, n = 0; i < 4; i++) {
+    for (size_t i = 0, n = 0; i < N_PARTS; i++) {
         if (fits[i]) put(out, "%s%s", n++ ? "  " : "", parts[i]);
     }
     show("\033[J\r");
@@ -118,60 +143,106 @@ static void smooth_curve(const Progress *progress, size_t points, double *y, siz
     }
 }
 
-// The loss curve, six lines high: in Braille, with two by four dots to a character, or in ASCII,
-// with one by two.
-void draw_curve(const Progress *progress, double took)
-{
-    Terminal terminal = terminal_of(STDERR_FILENO);
-    bool plain = !terminal.unicode;
-    uint64_t all = progress->steps - progress->curve_start;
-    uint64_t now = progress->steps - progress->steps_before;
-    size_t columns = terminal.columns - 1, points = curve_points(all);
-    size_t across = plain ? 1 : 2, up = plain ? 2 : 4;
-    if (columns < 16 || points < 2) return;
-    size_t room = across * (columns - 10 < WIDEST ? columns - 10 : WIDEST);
-    size_t n = room < points ? room : points, width = (n + across - 1) / across;
-    double y[2 * WIDEST], low = HUGE_VAL, high = -HUGE_VAL;
-    smooth_curve(progress, points, y, n);
-    for (size_t i = 0; i < n; i++) {
-        low = fmin(low, y[i]);
-        high = fmax(high, y[i]);
-    }
-    if (!isfinite(high - low)) return;  // a log may say anything
+// A curve as characters: in Braille, with two by four dots to each, or in ASCII, with one by two.
+typedef struct {
+    bool plain;         // ASCII
+    size_t across, up;  // dots to a character
+    size_t n, width;    // columns of dots, and of characters
+    double low, high;
+    unsigned char cells[CURVE_ROWS][WIDEST];  // their dots, as bits
+    bool held[CURVE_ROWS][WIDEST];            // the loss held out is here
+} Curve;
 
-    // Bits of a Braille character, from the lower left dot up, then the right column.
-    static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
-    unsigned char cells[CURVE_ROWS][WIDEST] = {{0}};
+// Bits of a Braille character, from the lower left dot up, then the right column.
+static const unsigned char dots[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
+
+static void include(Curve *curve, double loss)
+{
+    curve->low = fmin(curve->low, loss);
+    curve->high = fmax(curve->high, loss);
+}
+
+// The row of dots where a loss is.
+static size_t level_of(const Curve *curve, double loss)
+{
+    double range = curve->high - curve->low, share = range > 0 ? (loss - curve->low) / range : 0;
+    return (size_t)(share * (double)(CURVE_ROWS * curve->up - 1) + 0.5);
+}
+
+// false: the losses cannot be shown.
+static bool plot(Curve *curve, const Progress *progress, size_t points)
+{
+    double y[2 * WIDEST];
+    size_t n = curve->n;
+    smooth_curve(progress, points, y, n);
+    for (size_t i = 0; i < n; i++) include(curve, y[i]);
+    for (size_t k = 0; k < points; k++) {
+        if (progress->held_curve[k] > 0) include(curve, progress->held_curve[k]);
+    }
+    if (!isfinite(curve->high - curve->low)) return false;  // a log may say anything
     for (size_t i = 0, before = 0; i < n; i++) {
-        double share = high > low ? (y[i] - low) / (high - low) : 0;
-        size_t level = (size_t)(share * (double)(CURVE_ROWS * up - 1) + 0.5);
-        if (i == 0 || plain) before = level;
+        size_t level = level_of(curve, y[i]);
+        if (i == 0 || curve->plain) before = level;
         size_t from = level < before ? level : before, to = level < before ? before : level;
         for (size_t k = from; k <= to; k++) {  // a steep line has no gaps
-            if (k == level || k != before) cells[k / up][i / across] |= dots[i % across][k % up];
+            if (k == level || k != before) {
+                curve->cells[k / curve->up][i / curve->across] |=
+                    dots[i % curve->across][k % curve->up];
+            }
         }
         before = level;
     }
+    for (size_t k = 0; k < points; k++) {
+        double held = progress->held_curve[k];
+        if (held > 0) {
+            curve->held[level_of(curve, held) / curve->up][k * n / points / curve->across] = true;
+        }
+    }
+    return true;
+}
 
+static void show_curve_row(const Curve *curve, size_t row, bool color)
+{
     Output *out = &standard_error;
-    char title[96], last_part[48] = "", axis[64];
-    const char *on = terminal.color ? "\033[36m" : "", *off = terminal.color ? "\033[0m" : "";
-    if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
-    snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s", all, last_part,
-             took < 10 ? 2 : 0, took);
-    show("%.*s\n", (int)columns, title);
-    for (size_t row = CURVE_ROWS; row-- > 0;) {
-        char label[32] = "", utf8[4];
-        bool edge = row == CURVE_ROWS - 1 || row == 0;
-        if (edge) snprintf(label, sizeof label, "%.2f", row ? high : low);
-        put(out, "%7.7s %s%s", label, plain ? "|" : edge ? "\u2524" : "\u2502", on);
-        for (size_t i = 0; i < width; i++) {
-            uint32_t cell = cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
+    bool plain = curve->plain, edge = row == CURVE_ROWS - 1 || row == 0;
+    const char *on = color ? "\033[36m" : "", *off = color ? "\033[0m" : "";
+    char label[32] = "", utf8[4];
+    if (edge) snprintf(label, sizeof label, "%.2f", row ? curve->high : curve->low);
+    put(out, "%7.7s %s%s", label, plain ? "|" : edge ? "\u2524" : "\u2502", on);
+    for (size_t i = 0; i < curve->width; i++) {
+        uint32_t cell = curve->cells[row][i], ascii = cell == dots[0][0] ? '.' : '\'';
+        if (curve->held[row][i]) {
+            put(out, color ? "\033[33mo\033[36m" : "o");
+        } else {
             put_bytes(out, utf8, encode_utf8(!cell ? ' ' : plain ? ascii : 0x2800 + cell, utf8));
         }
-        show("%s\n", off);
     }
+    show("%s\n", off);
+}
+
+// The loss curve, six lines high, and the losses held out as the letter o.
+void draw_curve(const Progress *progress, double took)
+{
+    Terminal terminal = terminal_of(STDERR_FILENO);
+    uint64_t all = progress->steps - progress->curve_start;
+    uint64_t now = progress->steps - progress->steps_before;
+    size_t columns = terminal.columns - 1, points = curve_points(all);
+    if (columns < 16 || points < 2) return;
+    Curve curve = {.plain = !terminal.unicode, .low = HUGE_VAL, .high = -HUGE_VAL};
+    curve.across = curve.plain ? 1 : 2;
+    curve.up = curve.plain ? 2 : 4;
+    size_t room = curve.across * (columns - 10 < WIDEST ? columns - 10 : WIDEST);
+    curve.n = room < points ? room : points;
+    curve.width = (curve.n + curve.across - 1) / curve.across;
+    if (!plot(&curve, progress, points)) return;
+
+    char title[128], last_part[48] = "", axis[64];
+    if (now < all) snprintf(last_part, sizeof last_part, "the last %" PRIu64 " ", now);
+    snprintf(title, sizeof title, "loss over %" PRIu64 " steps, %sin %.*f s%s", all, last_part,
+             took < 10 ? 2 : 0, took, progress->any_held ? "; o: held out" : "");
+    show("%.*s\n", (int)columns, title);
+    for (size_t row = CURVE_ROWS; row-- > 0;) show_curve_row(&curve, row, terminal.color);
     int used = snprintf(axis, sizeof axis, "%9s%" PRIu64 " ", "", progress->curve_start + 1);
-    int left = 9 + (int)width - used;
+    int left = 9 + (int)curve.width - used;
     show("%s%*" PRIu64 "\n", axis, left > 0 ? left : 0, progress->steps);
 }

@@ -196,7 +196,11 @@ bool read_header(int file, Header *header)
         return false;
     uint64_t length = decode_word(word, 8), size = regular ? (uint64_t)info.st_size : UINT64_MAX;
     if (length < 2 || length > MAX_HEADER || length > size - 8) {
-        return fail("%s: not a model file: the length of its header is impossible", header->path);
+        bool text = true;
+        for (size_t i = 0; i < 8; i++) text = text && (word[i] >= ' ' || is_space(word[i]));
+        return fail("%s: not a model file%s", header->path,
+                    text ? ", but a text; to train on it: --data FILE"
+                         : ": the length of its header is impossible");
     }
     size_t n = (size_t)length;
     header->bytes = calloc(n + 1, 1);

@@ -89,7 +89,14 @@ size_t choose_token(Run *run, const double *probs, size_t pos_id)
     return random_choice(run->rng, probs, vocab_size);
 }
 
-static void say_sample(const Run *run, size_t length)
+static void end_line(Samples *samples)
+{
+    say("\n");
+    samples->column = 0;
+}
+
+// The name alone. People see no control characters.
+static void say_name(const Run *run, size_t length)
 {
     for (size_t k = 0; k < length; k++) {
         char bytes[4];
@@ -97,7 +104,32 @@ static void say_sample(const Run *run, size_t length)
         bool hidden = standard_output.by_line && is_control(code);  // people are reading
         say("%.*s", (int)encode_utf8(hidden ? '?' : code, bytes), bytes);
     }
-    say("\n");
+}
+
+enum { CELL = 19 };  // columns of a terminal: four cells fit into 80
+
+// After training, samples are numbered. On a terminal they stand side by side, each in as many
+// cells as it takes.
+static void say_sample(const Run *run, size_t length, uint64_t number)
+{
+    Samples *samples = &run->job->samples;
+    bool side_by_side = samples->numbered && standard_output.by_line;
+    if (side_by_side) {
+        char text[32];
+        size_t used = (size_t)snprintf(text, sizeof text, "%2" PRIu64 " ", number) + length;
+        size_t column = samples->column, start = column ? (column / CELL + 1) * CELL : 0;
+        bool breaks = start && start + used > terminal_of(STDOUT_FILENO).columns;
+        say("%s%*s%s", breaks ? "\n" : "", breaks ? 0 : (int)(start - column), "", text);
+        samples->column = used + (breaks ? 0 : start);
+    } else if (samples->numbered) {
+        say("sample %2" PRIu64 ": ", number);
+    }
+    say_name(run, length);
+    if (side_by_side && number < run->config->samples) {
+        flush(&standard_output);
+    } else {
+        end_line(samples);
+    }
 }
 
 bool after_sample(Run *run, size_t length, uint64_t *done)
@@ -108,6 +140,7 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
     bool known = only_new && length == 0;
     samples->n_drawn++;
     if (samples->failed) {
+        if (samples->column) end_line(samples);
         return fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
                     samples->n_drawn);
     }
@@ -121,7 +154,7 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
                     *done, run->config->samples, MAX_TRIES);
     }
     ++*done;
-    if (samples->numbered) say("sample %2" PRIu64 ": ", *done);
-    say_sample(run, length);
+    say_sample(run, length, *done);
+    if (interrupted && samples->column) end_line(samples);
     return output_ok();
 }

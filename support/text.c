@@ -107,6 +107,18 @@ bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
     return true;
 }
 
+// What may be done about bytes that are not UTF-8.
+static const char *way_to_utf8(const unsigned char *s, size_t n)
+{
+    if (n > 1 && (s[0] ^ s[1]) == 1 && s[0] >= 0xfe) {  // a byte-order mark
+        return "; to convert from UTF-16: iconv -f UTF-16 -t UTF-8";
+    }
+    size_t i = 0;
+    while (i < n && (s[i] >= ' ' || is_space(s[i]))) i++;
+    return i < n ? ": this is not a text file"
+                 : "; to convert from Latin-1: iconv -f ISO-8859-1 -t UTF-8";
+}
+
 bool split_documents(const unsigned char *s, size_t n, Documents *docs, const char *name)
 {
     size_t n_lines = 1, line = 1, used = 1;
@@ -115,14 +127,13 @@ bool split_documents(const unsigned char *s, size_t n, Documents *docs, const ch
     docs->list = calloc(n_lines, sizeof *docs->list);
     if (!docs->text || !docs->list) return no_memory();
     uint32_t *start = docs->text, *end = start;  // of the document being read
-    for (size_t i = 0; i <= n; i += used) {
+    docs->had_mark = n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0;
+    for (size_t i = docs->had_mark ? 3 : 0; i <= n; i += used) {
         int32_t code = i < n ? decode_utf8(s + i, n - i, &used) : '\n';
         if (code == '\n' && i > 0 && s[i - 1] == '\r') continue;  // CR has ended the line
         if (code == 0) return fail("%s:%zu: a zero byte: this is not a text file", name, line);
         if (code < 0) {
-            bool utf16 = n > 1 && (s[0] ^ s[1]) == 1 && s[0] >= 0xfe;  // its byte-order mark
-            return fail("%s:%zu: not valid UTF-8; to convert from %s -t UTF-8", name, line,
-                        utf16 ? "UTF-16: iconv -f UTF-16" : "Latin-1: iconv -f ISO-8859-1");
+            return fail("%s:%zu: not valid UTF-8%s", name, line, way_to_utf8(s, n));
         }
         if (code != '\n' && code != '\r') {
             if (start < end || !is_space((uint32_t)code)) *end++ = (uint32_t)code;

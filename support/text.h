@@ -21,6 +21,7 @@ typedef struct {
     size_t n, longest;
     uint32_t *text;  // [n_text] all documents, one after another
     size_t n_text;
+    bool had_mark;  // the file begins with a byte-order mark, which is skipped
 } Documents;
 
 // Splits a text of n bytes. The caller frees docs->list and docs->text, also after a failure.

@@ -11,6 +11,8 @@
 #define REDRAW_SECONDS 0.05
 #define FLUSH_SECONDS 0.25  // a row of the log waits no longer
 
+enum { MANY_PASSES = 20 };  // with more, and no weight decay, most lists are memorized
+
 const char *data_name(const Options *o)
 {
     if (!o->data) return "the shipped names";
@@ -22,15 +24,14 @@ void note_documents(const Run *run, size_t n)
 {
     const Options *o = &run->job->o;
     size_t n_cut = 0, longest = 0;
-    if (o->quiet) return;
+    if (o->quiet && !o->data) return;
     for (size_t i = 0; i < n; i++) {
         size_t length = run->docs.list[i].length;
         n_cut += length >= run->model.block_size;
         longest = length > longest ? length : longest;
     }
-    if (run->tokenizer.uchars[run->docs.text[0]] == 0xfeff) {
-        note("%s: begins with a byte-order mark, counted as a character; tail -c +4 removes it",
-             data_name(o));
+    if (run->docs.had_mark && !o->quiet) {
+        note("%s: begins with a byte-order mark, which is skipped", data_name(o));
     }
     if (n_cut) {
         note("%s: %zu of %zu documents %s cut to the block of %zu; --block-size %zu keeps %s whole",
@@ -89,6 +90,34 @@ static bool begin_progress(Job *job)
     return true;
 }
 
+// How often the run sees its documents.
+static double passes(const Run *run)
+{
+    const Config *config = run->config;
+    double n = (double)(run->docs.n - config->holdout);
+    return (double)config->steps * (double)config->batch / n;
+}
+
+static const char *passes_text(const Run *run)
+{
+    static char text[160];
+    const Config *config = run->config;
+    double times = passes(run);
+    uint64_t n = run->docs.n - config->holdout, steps = config->steps;
+    int used = snprintf(text, sizeof text, "%" PRIu64 " steps: ", steps);
+    char *rest = text + used;
+    size_t room = sizeof text - (size_t)used;
+    if (times < 1) {
+        snprintf(rest, room, "%" PRIu64 " of %" PRIu64 " documents", steps * config->batch, n);
+    } else {
+        snprintf(rest, room,
+                 times < 9.95 ? "each of the %" PRIu64 " documents about %.2g times"
+                              : "each of the %" PRIu64 " documents about %.0f times",
+                 n, times);
+    }
+    return text;
+}
+
 // Called once all checks have passed.
 static void note_run(const Run *run)
 {
@@ -97,11 +126,19 @@ static void note_run(const Run *run)
     uint64_t steps = run->config->steps;
     note_documents(run, run->docs.n);
     if (o->quiet) return;
+    bool many = o->data && run->model.steps_done < steps && passes(run) > MANY_PASSES;
+    if (many && !run->config->holdout && run->config->weight_decay <= 0) {
+        note("%s; that often, a model memorizes them: try fewer --steps, or --holdout N to see",
+             passes_text(run));
+    }
     if (o->resume && run->model.steps_done == steps) {
         note("%s: this run has finished its %" PRIu64 " steps; --steps %" PRIu64 " continues it",
              o->resume, steps, steps + 1000);
     }
     if (target->keeps) note("%s: replacing another run's model, kept as %s", o->save, target->kept);
+    if (run->job->progress.kept_log) {
+        note("%s: replacing another run's log, kept as %s", o->log, run->job->progress.kept_log);
+    }
 }
 
 bool begin_training(Run *run)
@@ -122,8 +159,16 @@ bool begin_training(Run *run)
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_run(run);
     const uint32_t *uchars = run->tokenizer.uchars;
-    if (holdout) return hold_out(job, (size_t)holdout, uchars);
-    return !job->progress.show_bar || know_documents(job, n, 0, uchars);
+    if (holdout) {
+        if (!hold_out(job, (size_t)holdout, uchars)) return false;
+    } else if (job->progress.show_bar && !know_documents(job, n, 0, uchars)) {
+        return false;
+    }
+    if (job->progress.row_is_open) {
+        if (is_measured_after(job, run->model.steps_done)) measure_held_out(run);
+        end_row(&job->progress, run->model.steps_done);
+    }
+    return true;
 }
 
 // With --save, saves the run, unless this step is saved already. The log is flushed first: it never
@@ -160,7 +205,9 @@ static void append_word(char *text, size_t room, const char *word)
     size_t n = strlen(text);
     n += (size_t)snprintf(text + n, room - n, " %s", quote);
     for (; *word && n + 8 < room; word++) {
-        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
+        bool control = (unsigned char)*word < ' ' || *word == 0x7f;
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c",
+                              control ? '?' : *word);
     }
     snprintf(text + n, room - n, "%s", quote);
 }
@@ -179,12 +226,11 @@ static void spell_controls(char *text, size_t room)
     snprintf(text + n, room - n, "')\"");
 }
 
-// Where the run is saved, and the command that goes on from there: this one, with --resume.
-static const char *where_saved(const Job *job)
+// The command that goes on from what is saved: this one, with --resume.
+static const char *command_to_continue(const Job *job)
 {
-    static char text[2 * MESSAGE_ROOM], command[MESSAGE_ROOM];
+    static char command[MESSAGE_ROOM];
     const Options *o = &job->o;
-    if (!o->save) return "not saved: --save was not given";
     command[0] = '\0';
     for (int i = 0; i < job->argc; i++) {
         if (strcmp(job->argv[i], "--") != 0) append_word(command, sizeof command, job->argv[i]);
@@ -194,8 +240,7 @@ static const char *where_saved(const Job *job)
         append_word(command, sizeof command, o->save);
     }
     spell_controls(command, sizeof command);
-    snprintf(text, sizeof text, "saved in %s; to continue:%s", o->save, command);
-    return text;
+    return command + 1;  // after a blank
 }
 
 // The run ends early: for this reason or, if it is NULL, by a signal or because an output failed.
@@ -217,8 +262,12 @@ bool fail_stopped(Job *job, const char *reason)
         bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
         status = closed ? PIPE_CLOSED : FAILED;
     }
-    return fail_as(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s", why,
-                   job->run.model.steps_done, o->config.steps, where_saved(job));
+    set_failure(status, "%sinterrupted after step %" PRIu64 " of %" PRIu64 "; %s%s%s", why,
+                job->run.model.steps_done, o->config.steps,
+                o->save ? "saved in " : "not saved: --save was not given", o->save ? o->save : "",
+                o->save ? "; to continue:" : "");
+    if (o->save) failure.command = command_to_continue(job);
+    return false;
 }
 
 // Called before Adam: if the loss is not finite, the parameters of the step before are still good.
@@ -264,6 +313,7 @@ bool after_step(Run *run, uint64_t step, double loss)
     if (progress->show_lines) {
         say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
     }
+    if (is_measured_after(job, done)) measure_held_out(run);
     if (log) log_step(progress, done, loss, learning_rate(run->config, step));
     if (progress->show_bar) add_to_curve(progress, step, loss);
     if (progress->show_bar || log) update_progress(progress, done);
@@ -292,6 +342,7 @@ static bool end_progress(Job *job, bool ok)
         draw_curve(progress, took);
         double n = progress->last_n;
         if (n > 0) show("mean loss of the last %.0f steps: %.4f\n", n, progress->last_sum / n);
+        show("%s\n", passes_text(&job->run));
     }
     return ok;
 }
@@ -301,19 +352,12 @@ bool end_training(Run *run, bool trained)
     const Model *model = &run->model;
     const Options *o = &run->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
-    const Documents *held_out = &run->job->held_out;
-    size_t n_tokens;
     if (trained && !all_finite(model->params, (size_t)model->num_params)) {
         trained = fail("a parameter is no longer finite");
     }
     if (!end_progress(run->job, trained)) return false;
-    if (held_out->n) {
-        double loss = mean_loss(&run->model, held_out->list, held_out->n, &n_tokens, NULL, NULL);
-        if (!output_ok()) return false;
-        if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
-        const char *new_line = run->job->progress.show_lines && !lesson ? "\n" : "";
-        say("%sheld out: %zu docs, loss %.4f\n", new_line, held_out->n, loss);
-    }
+    const char *new_line = run->job->progress.show_lines && !lesson ? "\n" : "";
+    if (!output_ok() || !say_held_out(run, new_line)) return false;
     const char *kind = lesson ? "" : " (new, hallucinated names)";
     if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);
     return true;

@@ -329,6 +329,7 @@ void note_adam(const Config *config, double lr)
     now->lr = lr;
     now->beta1 = config->beta1;
     now->beta2 = config->beta2;
+    now->weight_decay = config->weight_decay;
     notes.phase = MOVED;
 }
 

@@ -779,6 +779,7 @@ static const char *const move_rows[] = {"step",
                                         "v_hat = v / (1 - beta2^(step + 1))",
                                         "learning rate",
                                         "move = -lr * m_hat / (sqrt(v_hat) + eps)",
+                                        "decay = -lr * weight_decay * value",
                                         "value before",
                                         "value after"};
 enum { MOVE_ROWS = sizeof move_rows / sizeof move_rows[0] };
@@ -790,8 +791,10 @@ static void find_move(const Moved *found, size_t k, double column[MOVE_ROWS])
     double new_m = beta1 * m + (1 - beta1) * g, m_hat = new_m / (1 - pow(beta1, t));
     double new_v = beta2 * v + (1 - beta2) * g * g, v_hat = new_v / (1 - pow(beta2, t));
     double move = -found->lr * m_hat / (sqrt(v_hat) + eps);
-    const double rows[MOVE_ROWS] = {(double)found->step, g,    m, new_m,   m_hat, v, new_v, v_hat,
-                                    found->lr,           move, p, p + move};
+    double decay = -found->lr * found->weight_decay * p;
+    const double rows[MOVE_ROWS] = {
+        (double)found->step, g,    m,     new_m, m_hat,           v, new_v, v_hat,
+        found->lr,           move, decay, p,     p + move + decay};
     memcpy(column, rows, sizeof rows);
 }
 
@@ -808,6 +811,7 @@ void show_moves(const char *name, int row, int column)
                   .lr = learning_rate(config, model->steps_done),
                   .beta1 = config->beta1,
                   .beta2 = config->beta2,
+                  .weight_decay = config->weight_decay,
                   .p = model->params,
                   .g = grad(&model->tape, model->params),
                   .m = model->m,

@@ -100,7 +100,7 @@ extern Watched watched;
 // What Adam found when it was called.
 typedef struct {
     uint64_t step;
-    double lr, beta1, beta2;
+    double lr, beta1, beta2, weight_decay;
     double *p, *g, *m, *v;  // [num_params] before it moved them; NULL: there was no such step
 } Moved;
 

@@ -1331,6 +1331,7 @@ static void test_lanes_of_products(void)
  * nothing changes.
  */
 enum { ROOM = 80 };
+static double weight_decay;
 
 // A step of n parameters p, with their gradients in p + ROOM. Where eps is that of adam(), it is
 // adam() that does it; otherwise move_parameters(), and the formula for the rest. Returns how many
@@ -1347,15 +1348,15 @@ static size_t adam_step(double *p, double *m, double *v, size_t n, size_t step, 
                        .v = v,
                        .steps_done = step,
                        .tape = {.chunk_size = ROOM, .faster = t.faster}};
-        adam(&model, &(Config){.beta1 = beta1, .beta2 = beta2}, lr);
+        adam(&model, &(Config){.beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay}, lr);
         return model.steps_done == step + 1 ? 0 : SIZE_MAX;
     }
-    AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2};
+    AdamRates rates = {lr, beta1, beta2, eps, correct1, correct2, weight_decay};
     size_t n_moved = move_parameters(p, g, m, v, n, &rates);
     for (size_t i = n_moved; i < n; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        p[i] -= lr * (m[i] / correct1) / (sqrt(v[i] / correct2) + eps);
+        p[i] -= lr * (m[i] / correct1) / (sqrt(v[i] / correct2) + eps) + lr * weight_decay * p[i];
         g[i] = 0;
     }
     return n - n_moved;
@@ -1378,7 +1379,7 @@ static bool adam_agrees(size_t n, double scale, double lr, double beta1, double 
                 v2[i] = beta2 * v2[i] + (1 - beta2) * g[i] * g[i];
                 double m_hat = m2[i] / (1 - pow(beta1, (double)step + 1));
                 double v_hat = v2[i] / (1 - pow(beta2, (double)step + 1));
-                p2[i] -= lr * m_hat / (sqrt(v_hat) + eps);
+                p2[i] -= lr * m_hat / (sqrt(v_hat) + eps) + lr * weight_decay * p2[i];
             }
         }
         bool ok = adam_step(p, m, v, n, step, lr, beta1, beta2, eps) <= n;
@@ -1401,6 +1402,24 @@ static bool adam_agrees(size_t n, double scale, double lr, double beta1, double 
         }
     }
     return true;
+}
+
+static void test_weight_decay(void)
+{
+    bool ok = true;
+    weight_decay = 0.3;
+    for (size_t n = 1; ok && n <= 70; n++) {
+        ok = adam_agrees(n, 1, 0.01, 0.85, 0.99, 1e-8) && adam_agrees(n, 1, 0.01, 0.4, 0.4, 1e-8);
+    }
+    if (ok) check(true, "Adam with weight decay: 1 to 70 parameters");
+    weight_decay = 0;
+    double p[ROOM], g[ROOM] = {0}, m[ROOM] = {0}, v[ROOM] = {0};
+    for (size_t i = 0; i < ROOM; i++) p[i] = -0.0;
+    const AdamRates rates = {0.01, 0.85, 0.99, 1e-8, 0.15, 0.01, 0};
+    size_t n_kept = 0;
+    fast_adam(p, g, m, v, ROOM, &rates);
+    for (size_t i = 0; i < ROOM; i++) n_kept += signbit(p[i]) != 0;
+    check(n_kept == ROOM, "Adam without weight decay: %zu of %d keep the sign of -0", n_kept, ROOM);
 }
 
 static void test_adam(void)
@@ -1508,6 +1527,7 @@ int main(void)
     test_max_in_lanes();
     test_lanes_after_a_mark();
     test_lanes_of_products();
+    test_weight_decay();
     test_adam();
     tape_free(&t);
     return finish();

@@ -1,5 +1,5 @@
 /* The program itself, to which the signal number SIGNAL comes once, at the moment that SIGNAL_AT
- * names: "step N", "save N" (while the N-th save is flushed to disk), "evaluation" (of the documents
+ * names: "step N", "save N" (while the N-th save is flushed to disk), "evaluation N" (of the documents
  * held out), "sample" or "message" (the last words, and what is left of standard output).
  */
 #define _XOPEN_SOURCE 700
@@ -46,7 +46,8 @@ static int report_then(bool ok)
 static double mean_loss_then(Model *model, const Document *docs, size_t n, size_t *n_tokens,
                              HeadStats *stats, double *each)
 {
-    moment("evaluation", 0);
+    static int calls;
+    moment("evaluation", ++calls);
     return mean_loss(model, docs, n, n_tokens, stats, each);
 }
 
@@ -63,6 +64,6 @@ static int fsync_then(int file)
 #define report report_then
 #include "../../microgpt.c"
 #define mean_loss mean_loss_then
-#include "../../support/training.c"
+#include "../../support/holdout.c"
 #define fsync fsync_then
 #include "../../support/files.c"

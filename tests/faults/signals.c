@@ -37,7 +37,8 @@ static const struct {
     {"a step", "step 5", 5},
     {"a save on the way", "save 1", 7},
     {"the last save", "save 3", STEPS},
-    {"held-out documents", "evaluation", STEPS},
+    {"held-out documents", "evaluation 9", 9},
+    {"the last of these", "evaluation 20", STEPS},
     {"sampling", "sample", STEPS},
     {"the last message", "message", STEPS},
 };
@@ -80,7 +81,7 @@ static pid_t start(const char *program, const char *model, int signal_number, co
     int file = open_output(output);
     if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) exit(98);
     execl(program, program, "--n-embd", "8", "--n-head", "2", "--steps", steps, "--save", model,
-          "--save-every", every, "--holdout", "100", (char *)NULL);
+          "--save-every", every, "--holdout", "100", "-q", (char *)NULL);
     exit(97);
 }
 

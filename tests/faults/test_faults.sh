@@ -42,7 +42,7 @@ scenario()
     train) set -- --data "$T/names.txt" $SIZES --samples 2 ;;
     stdin) set -- --data - $SIZES --samples 2 --recipe lesson ;;
     shipped) set -- --steps 0 --samples 1 ;;
-    save) set -- --data "$T/names.txt" $SIZES --samples 2 --save "$W/new" --save-every 2 --log "$W/log" ;;
+    save) set -- --data "$T/names.txt" $SIZES --samples 2 --save "$W/new" --save-every 2 --log "$W/log" -q ;;
     keep) set -- --data "$T/names.txt" $SIZES --samples 2 --save "$W/model" -q ;;
     resume) set -- --data "$T/names.txt" --steps 5 --samples 2 --resume "$W/model" --save "$W/model" --log "$W/log" ;;
     new) set -- --data "$T/names.txt" $SIZES --samples 0 --save "$W/new" ;;
@@ -51,7 +51,7 @@ scenario()
     large) set -- --data "$T/short.txt" --n-embd 44 --n-head 1 --block-size 3 --steps 1 --samples 0 --save "$W/new" ;;
     sample) set -- sample "$W/model" --samples 3 --prompt a ;;
     fresh) set -- sample "$W/model" --new --data "$T/names.txt" --samples 3 --temperature 9 ;;
-    holdout) set -- --data "$T/names.txt" $SIZES --samples 1 --holdout 1 ;;
+    holdout) set -- --data "$T/names.txt" $SIZES --samples 1 --holdout 2 --log "$W/log" -q ;;
     eval) set -- eval "$W/model" --data "$T/names.txt" ;;
     heads) set -- heads "$W/model" --data "$T/names.txt" ;;
     heads-tsv) set -- heads "$W/model" --data "$T/names.txt" --tsv ;;
@@ -111,6 +111,7 @@ named_and_undamaged()
         case $found in
         "$W/model" | "$W/new" | "$W/log" | "$W/*") ;;
         "$W/model~") cmp -s "$found" "$T/old.model" || trouble="$found is damaged" ;;
+        "$W/log~") cmp -s "$found" "$T/old.log" || trouble="$found is damaged" ;;
         *.part) stays_whole "$found" ;;
         *) trouble="$found is left over" ;;
         esac
@@ -122,6 +123,7 @@ named_and_undamaged()
     done
     [ ! -f "$T/old.model" ] || [ -f "$W/model" ] || trouble='no model file'
     [ "$call" != rename ] || [ ! -e "$W/model~" ] || trouble='a model is kept that is still there'
+    [ ! -f "$T/old.log" ] || [ -f "$W/log" ] || [ -f "$W/log~" ] || trouble='no log'
 }
 
 # Memory ran out after some steps: with --save, all of them are in the model file.

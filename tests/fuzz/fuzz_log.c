@@ -30,6 +30,7 @@ static void check_page(void)
     check_failure(ok);
     PROMISE(!ok || (losses.n > 0 && losses.first > 0 && all_finite(losses.list, losses.n)));
     free(losses.list);
+    free(losses.held_out);
 }
 
 // A run resumed after three steps, the last of which had a loss of 2 or one that its file lacks.
@@ -43,6 +44,7 @@ static void check_resume(const uint8_t *data, size_t size, double loss)
     bool ok = open_log(&progress, &o);
     check_failure(ok);
     if (ok) {
+        if (progress.row_is_open) end_row(&progress, 3);
         for (uint64_t step = 3; step < 9; step++) {
             add_to_curve(&progress, step, 2);
             log_step(&progress, step + 1, 2, 0);
@@ -57,7 +59,7 @@ static void check_resume(const uint8_t *data, size_t size, double loss)
         same++;
     }
     PROMISE(ok || (same == n && same == size));
-    PROMISE(!ok || memcmp(now, "step,loss,lr\n", 13) == 0);
+    PROMISE(!ok || memcmp(now, "step,loss,lr", 12) == 0);
     PROMISE(!ok || size == 0 || same >= 13);
     memset(&failure, 0, sizeof failure);
 }

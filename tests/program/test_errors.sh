@@ -70,6 +70,8 @@ utf8 "three bytes, cut by a letter" 1 '\342\202a\n'
 utf8 "behind CR LF, LF, CR" 4 'a\r\nb\nc\r\377\n'
 utf8 "behind blank lines" 5 '\n\n  \n\r\377'
 utf8 "in a line's end that would be cut off" 1 'anna  \240\n'
+file random.bin 'a\377\001\200'
+fails 1 "$T/random.bin:1: not valid UTF-8: this is not a text file" $B --data "$T/random.bin"
 file zero.txt 'anna\nem\000ma\n'
 fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
 what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt

@@ -184,7 +184,7 @@ Options of sample:
       --temperature X          higher is more surprising; 0 takes the likeliest
                                character (0.5)
       --prompt TEXT            text that every name begins with
-  -q, --quiet                  no progress, no step lines, no notes
+  -q, --quiet                  no progress, no step lines, few notes
   -h, --help                   print this help and exit
       --version                print the version and exit
 END

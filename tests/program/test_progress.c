@@ -322,6 +322,44 @@ static void check_mean(void)
     check_near("the last 100 of 102 steps: their sum", 5, progress.last_sum, 0);
 }
 
+// A loss that falls from 3 to 1 over 40 steps; held out it falls to 2, and rises again.
+static void check_held_out(void)
+{
+    static Progress progress;
+    progress = (Progress){.steps = 40, .began = 50};
+    for (uint64_t step = 0; step < 40; step++) {
+        add_to_curve(&progress, step, 3 - 2 * (double)step / 39);
+        if (step == 9) add_held_out(&progress, 10, 3);
+        if (step == 19) add_held_out(&progress, 20, 2);
+        if (step == 39) add_held_out(&progress, 40, 2.5);
+    }
+    check(progress.lowest_step == 20 && fabs(progress.lowest - 2) < 1e-12,
+          "the lowest: expected 2 after step 20, saw %g after step %" PRIu64, progress.lowest,
+          progress.lowest_step);
+    terminal("C", "110", "1");
+    draw_bar(&progress, 20, 54);
+    check_seen("the loss held out in the bar",
+               "<####################....................  20/40  "
+               "loss 1.93  held out 2.50  5.0 steps/s  0:04 left~[J<");
+    terminal("C", "40", "1");
+    draw_bar(&progress, 20, 54);
+    check_seen("where there is no room for all", "<20/40  loss 1.93  held out 2.50~[J<");
+    terminal("C", "80", "1");
+    draw_curve(&progress, 1);
+    check_seen("and in the curve", "loss over 40 steps, in 1.00 s; o: held out\n"
+                                   "   3.00 |''....   o                              \n"
+                                   "        |      '''....                          o\n"
+                                   "        |             '''....                    \n"
+                                   "        |                   o'''....             \n"
+                                   "        |                           '''....      \n"
+                                   "   1.03 |                                  '''...\n"
+                                   "         1                                     40\n");
+    terminal("C", "80", "");
+    draw_curve(&progress, 1);
+    check(strstr(seen(), "|~[36m                   ~[33mo~[36m'''....             ~[0m\n"),
+          "and in color");
+}
+
 int main(void)
 {
     standard_error.file = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -332,5 +370,6 @@ int main(void)
     check_curves();
     check_odd_curves();
     check_mean();
+    check_held_out();
     return finish();
 }

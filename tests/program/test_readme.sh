@@ -14,7 +14,9 @@ git_there=
 (cd "$S" && git init -q && git add -A && git -c user.name=n -c user.email=e commit -q -m .) >"$T/git" 2>&1 && git_there=yes
 
 # commands FILE: those that are indented, or follow a $, one per line, without remarks.
-commands() { sed -n -e 's/^    \([a-z.].*\)/\1/p' -e 's/^\$ \(.*\)/\1/p' "$1" | sed 's/  *#.*//'; }
+# A loop over several lines becomes one.
+commands() { sed -e '/^\$ for .* do$/{N;N;N;s/; do\n/; do /;s/\n/; /g;}' "$1" |
+    sed -n -e 's/^    \([a-z.].*\)/\1/p' -e 's/^\$ \(.*\)/\1/p' | sed 's/  *#.*//'; }
 for readme in $READMES; do
     [ -r "$readme" ] || continue
     commands "$readme"
@@ -23,7 +25,7 @@ n=0
 while IFS= read -r command; do
     case $command in *makemore*) continue ;; esac            # it would have to be fetched
     case $command in
-    './microgpt '* | 'sort '* | 'fold '* | gnuplot*)
+    './microgpt '* | 'sort '* | 'fold '* | 'for '* | gnuplot*)
         if [ "${command#gnuplot}" != "$command" ] && ! command -v gnuplot >/dev/null 2>&1; then
             skip "typed: $command" "there is no gnuplot"
             continue
@@ -81,7 +83,7 @@ for readme in $READMES; do
     done
 done
 head -n 40 README.md >"$T/first"
-for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' '    make test ' \
+for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '    make run ' \
     'microgpt-course/03-the-architecture/06-multi-head-attention' 'C11 compiler, GNU make' 'WSL' 'plain C11' \
     '| | microgpt.py | this program |' 'the same bytes' '--save' 'microgpt sample' '--resume' 'microgpt eval' \
     'microgpt heads' 'microgpt page' 'make tour' 'make bench'; do
@@ -89,7 +91,7 @@ for what in 'gist.github.com/karpathy' 'Andrej Karpathy' '](.github/page.png)' '
 done
 same "every section is in the contents" "$(sed -n 's/^## //p' README.md)" \
     "$(sed -n '/^\*\*Contents/,/^$/p' README.md | grep -o '\[[^]]*\]' | tr -d '[]')"
-same "the workflow's steps are the two commands" "$(commands README.md | head -n 2)" \
+same "the workflow's steps are the two commands" "$(commands README.md | grep '^make run\|^make test')" \
     "$(sed -n 's/^ *- run: //p' .github/workflows/test.yml)"
 same "and it runs on Linux and macOS" "ubuntu-latest, macos-latest" \
     "$(sed -n 's/^ *os: \[\(.*\)\]$/\1/p' .github/workflows/test.yml)"
@@ -101,23 +103,21 @@ shown()
 }
 first_digits() { awk '$NF ~ /^[0-9]+\.[0-9]+$/ { $NF = sprintf("%.6g", $NF) } 1'; }
 (cd "$S" && ./microgpt --quiet --save names.safetensors >/dev/null)
-for command in './microgpt sample names.safetensors --prompt jo --samples 4' \
-    './microgpt sample names.safetensors --new --samples 4' './microgpt eval names.safetensors'; do
+for command in './microgpt sample names.safetensors --prompt jo --samples 4' './microgpt eval names.safetensors'; do
     (cd "$S" && sh -c "$command") | first_digits >"$T/out"
     shown "\$ $command" | first_digits >"$T/expected"
     same_file "shown: $command" "$T/expected" "$T/out"
 done
-grep '^\$ ./microgpt .*license' README.md | sed 's/^\$ //' >"$T/license"
-same "there is a run on a text at hand, and a sample from it" 2 "$(wc -l <"$T/license" | tr -d ' ')"
-while IFS= read -r command; do
-    (cd "$S" && sh -c "$command") >"$T/out" 2>"$T/err" </dev/null
-    shown "\$ $command" >"$T/expected"
-    same_file "shown: $command" "$T/expected" "$T/out"
-done <"$T/license"
-(cd "$S" && ./microgpt -q) | sed -n '/^---/,/^sample  5/p' >"$T/out"
-sed -n '/^--- inference (new/,/^sample  5/{p;/^sample  5/q;}' README.md >"$T/expected"
-same_file "shown: the first names" "$T/expected" "$T/out"
-same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*ends with `\(held out: [^`]*\)`.*/\1/p')" \
+loop=$(commands README.md | grep '^for steps in')
+(cd "$S" && sh -c "$loop") 2>&1 | first_digits >"$T/out"
+sed -n '/^\$ for steps/,/^```/p' README.md | grep '^[0-9]* steps: held out' | first_digits >"$T/expected"
+check "a loop over --steps: rows of its table" [ "$(wc -l <"$T/expected")" -ge 3 ]
+same_file "shown: the losses held out" "$T/expected" "$T/out"
+(cd "$S" && ./microgpt -q) | sed -n 's/^sample *\([0-9]*\): /\1 /p' >"$T/expected"
+sed -n '/^--- inference (new/,/^samples that/p' README.md | grep '^ *[0-9]* [a-z]' |
+    awk '{ for (i = 1; i < NF; i += 2) print $i, $(i + 1) }' >"$T/out"
+same_file "shown: the names" "$T/expected" "$T/out"
+same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*it is `\(held out: [^`]*\)`.*/\1/p')" \
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
 same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
     "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
@@ -161,6 +161,15 @@ same_file "shown: what the sweep prints" "$T/expected" "$T/out"
 same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
     { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
     "$(sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p' tests/README.md)"
+# The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
+sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
+same "own_data: ten lists, no line twice" "10 0" \
+    "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
+sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md >"$T/advised"
+same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
+    grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
+sh tests/bench/own_data none >"$T/out" 2>&1
+same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
 
 # The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
 mkdir -p "$T/example/support"

@@ -51,11 +51,25 @@ same "the time left" yes "$(has ':[0-9][0-9] left')"
 same "colors" yes "$(has "$esc\[36m")"
 same "no step lines beside it" no "$(has '^step\|.step *1 /')"
 same "a picture of the loss, six lines high" 6 "$(LC_ALL=C grep -a -c '^ *[0-9.]* *[┤│]' "$dir/seen")"
-same "the samples" yes "$(has 'sample  2: ')"
-$long | tr '\r' '\n' | grep -v '^step' >"$dir/want"
-tr -d '\r' <"$dir/seen" | grep -a '^num\|^vocab\|^sample \|^---' >"$dir/saw"
-grep '^num\|^vocab\|^sample \|^---' "$dir/want" >"$dir/want2"
-same "the samples that a pipe gets, too" yes "$(cmp -s "$dir/want2" "$dir/saw" && echo yes || cat "$dir/saw")"
+# Samples side by side: of each line, the cells of 19 columns.
+names() { # FILE: "1 anir", one per line
+    tr -d '\r' <"$1" | sed '1,/^---/d' | grep -a '^ *[0-9][0-9]* ' | awk '{
+        for (i = 1; i <= length($0); i += 19) { cell = substr($0, i, 19); gsub(/^ *| *$/, "", cell); print cell } }'
+}
+for columns in 80 40 19; do
+    on_terminal $columns "" "./microgpt"
+    ./microgpt -q | sed -n 's/^sample *\([0-9]*\): /\1 /p' >"$dir/want"
+    names "$dir/seen" >"$dir/saw"
+    same_file "$columns columns: the samples that a pipe gets, too" "$dir/want" "$dir/saw"
+    same "they are as many lines as it takes" "$(((20 + columns / 19 - 1) / (columns / 19)))" \
+        "$(tr -d '\r' <"$dir/seen" | sed '1,/^---/d' | grep -c '^ *[0-9][0-9]* [a-z]')"
+done
+printf 'a somewhat longer line\n' >"$dir/longer"
+on_terminal 80 "" "./microgpt --data $dir/longer --block-size 32 --steps 300 --temperature 0 --samples 3"
+same "samples that are wider take two cells" \
+    " 1 a somewhat longer line              2 a somewhat longer line| 3 a somewhat longer line" \
+    "$(tr -d '\r' <"$dir/seen" | grep -a '^ [1-3] ' | paste -s -d '|' -)"
+on_terminal 80 "" "$long"
 same "how many of them are known" yes "$(has '^samples that are in the training data: [0-2] of 2')"
 on_terminal 80 "" "./microgpt --log $dir/log.csv"
 same "the mean loss of the last steps" "$(tail -n 100 "$dir/log.csv" | awk -F , '{ sum += $2 } END { printf "%.4f", sum / 100 }')" \
@@ -70,6 +84,18 @@ on_terminal 80 "" "./microgpt --data $dir/one --steps 300 --temperature 0 --samp
 same "a model of one name knows nothing else" yes "$(has '^samples that are in the training data: 3 of 3')"
 on_terminal 80 "" "./microgpt --steps 0 --samples 1"
 same "no steps: no loss" "no no" "$(has 'mean loss') $(has nan)"
+
+head -n 60 data/names.txt >"$dir/small"
+on_terminal 80 "" "./microgpt --data $dir/small --holdout 20 --steps 1000 --samples 0"
+same "the loss held out: in the title, and some of twenty letters o" "yes yes" "$(has 's; o: held out') \
+$(tr -d '\r' <"$dir/seen" | sed "s/$esc\[[0-9;]*m//g" | grep -a '┤\|│' | tr -cd o | wc -c | awk '{ print ($1 > 9 && $1 < 21 ? "yes" : $1) }')"
+same "and how often each line is seen" yes "$(has '^1000 steps: each of the 40 documents about 25 times')"
+on_terminal 80 "" "./microgpt --steps 1000 --samples 0"
+same "or how many are" yes "$(has '^1000 steps: 1000 of 32178 documents')"
+on_terminal 80 "" "sh -c './microgpt --steps 100000000 --samples 0 --save $dir/stopped & sleep 0.5; kill -TERM \$!; wait'"
+same "an interrupt: the command that goes on stands on a line of its own" \
+    "./microgpt --steps 100000000 --samples 0 --save $dir/stopped --resume $dir/stopped" \
+    "$(tr -d '\r' <"$dir/seen" | sed -n '/; to continue:$/{n;p;}')"
 
 # A run that is resumed: its picture begins where its log does.
 flat="--lr 0 --samples 0 --log $dir/log.csv"
