@@ -25,6 +25,7 @@ static void free_job(Job *job)
     free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
+    free(job->page.log.held_out);
     set_threads(1, 1);
 }
 

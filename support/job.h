@@ -64,14 +64,16 @@ typedef struct {
 
 // The losses of a log, one per step without a gap.
 typedef struct {
-    double *list;  // [n]
+    double *list;      // [n]
+    double *held_out;  // [n] NAN where it was not measured
     size_t n;
-    uint64_t first;  // the step of the first row; 0: the log has no row
+    uint64_t first;     // the step of the first row; 0: the log has no row
+    bool has_held_out;  // it has the column
 } Losses;
 
 // What goes into a page.
 typedef struct {
-    unsigned char *html;   // [n_html] the shipped page
+    unsigned char *html;   // [n_html] the shipped page, put together
     size_t n_html, place;  // where the model goes
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
@@ -139,7 +141,7 @@ bool open_log(Progress *progress, const Options *o);
 void log_step(Progress *progress, uint64_t done, double loss, double lr);
 void flush_log(Progress *progress);
 bool close_log(Progress *progress, const Options *o);
-bool read_losses(Losses *losses, const char *name);  // the caller frees the list
+bool read_losses(Losses *losses, const char *name);  // the caller frees the lists
 
 // training.c
 const char *data_name(const Options *o);          // what messages call the documents' file

@@ -6,7 +6,8 @@
 
 #include <fcntl.h>
 
-#define LOG_HEADING "step,loss,lr\n"
+#define LOG_HEADING "step,loss,lr"
+#define HELD_HEADING ",held_out"
 
 // The decimal number after a comma, and what is after it. NAN: there is none.
 static double read_field(char **at)
@@ -19,28 +20,50 @@ static double read_field(char **at)
     return whole ? number : NAN;
 }
 
+// The heading, with or without the last column. *end becomes the offset after it.
+static bool read_heading(Losses *log, const char *text, const char *name, size_t *end)
+{
+    size_t n = strlen(LOG_HEADING), more = strlen(HELD_HEADING);
+    bool ok = strncmp(text, LOG_HEADING, n) == 0;
+    log->has_held_out = ok && strncmp(text + n, HELD_HEADING, more) == 0;
+    *end = n + (log->has_held_out ? more : 0) + 1;
+    return (ok && text[*end - 1] == '\n') ||
+           fail("%s: not a log of a run: it does not begin with " LOG_HEADING, name);
+}
+
+// Adds the row at `at`, which ends at `newline`.
+static bool read_row(Losses *log, char *at, const char *newline)
+{
+    uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
+    double loss = read_field(&at), lr = read_field(&at), held_out = NAN;
+    bool empty = log->has_held_out && at[0] == ',' && at + 1 == newline;
+    if (log->has_held_out && !empty) held_out = read_field(&at);
+    if (!isfinite(loss) || !isfinite(lr) || at + empty != newline || !step) return false;
+    if (log->has_held_out && !empty && !isfinite(held_out)) return false;
+    if (log->n == 0) log->first = step;
+    if (step != log->first + log->n) return false;
+    log->held_out[log->n] = held_out;
+    log->list[log->n++] = loss;
+    return true;
+}
+
 // Reads the rows of an open log, up to step `last`. The steps must follow each other; the last line
 // may be incomplete. *end becomes the offset after the rows.
 static bool read_rows(Losses *log, int file, const char *name, uint64_t last, size_t *end)
 {
     unsigned char *text = NULL, *newline;
     size_t n = 0;
-    *end = strlen(LOG_HEADING);
-    bool ok = read_all(file, &text, &n, name) &&
-              (strncmp((char *)text, LOG_HEADING, *end) == 0 ||
-               fail("%s: not a log of a run: it does not begin with step,loss,lr", name));
+    bool ok = read_all(file, &text, &n, name) && read_heading(log, (char *)text, name, end);
     if (ok) log->list = calloc(n / 4 + 1, sizeof *log->list);  // a row takes four bytes or more
-    if (ok && !log->list) ok = no_memory();
+    if (ok) log->held_out = calloc(n / 4 + 1, sizeof *log->held_out);
+    if (ok && !(log->list && log->held_out)) ok = no_memory();
     while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
         char *at = (char *)text + *end;
-        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
-        double loss = read_field(&at), lr = read_field(&at);
+        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : 0;
         if (log->n == 0) log->first = step;
         if (step > last) break;
-        ok = (isfinite(loss) && isfinite(lr) && at == (char *)newline && step &&
-              step == log->first + log->n) ||
+        ok = read_row(log, at, (char *)newline) ||
              fail("%s:%zu: not the step,loss,lr of the next step", name, log->n + 2);
-        if (ok) log->list[log->n++] = loss;
         *end = (size_t)(newline - text) + 1;
     }
     free(text);
@@ -74,6 +97,7 @@ static bool continue_log(Progress *progress, const Options *o, int file)
         add_to_curve(progress, log.first - 1 + i, log.list[i]);
     }
     free(log.list);
+    free(log.held_out);
     bool cut = ok && ftruncate(file, (off_t)end) == 0 && lseek(file, (off_t)end, SEEK_SET) >= 0;
     return cut || (ok && fail_errno(o->log));
 }
@@ -98,14 +122,14 @@ bool open_log(Progress *progress, const Options *o)
         return fail("%s: another run is writing to it", o->log);
     }
     if (old && info.st_size > 0) return continue_log(progress, o, log.file);
-    put(&log, LOG_HEADING);
+    put(&log, LOG_HEADING "\n");
     return true;
 }
 
 void log_step(Progress *progress, uint64_t done, double loss, double lr)
 {
     Output *log = progress->log;
-    if (log == &standard_output && done == progress->steps_before + 1) put(log, LOG_HEADING);
+    if (log == &standard_output && done == progress->steps_before + 1) put(log, LOG_HEADING "\n");
     put(log, "%" PRIu64 ",%.17g,%.17g\n", done, loss, lr);
 }
 
