@@ -1,17 +1,17 @@
 // When views are drawn, and where the page stands: what is near the screen first, the rest when it comes near.
 "use strict";
 
-const VIEW_NAMES = ["time", "chips", "map", "next", "votes", "inspector", "learn", "heads", "units", "numbers", "samples",
+const VIEW_NAMES = ["time", "chips", "map", "next", "votes", "inspector", "made", "learn", "heads", "units", "numbers", "samples",
                     "points", "file", "walk"];
 const SECTIONS = ["next", "votes", "learn", "heads", "units", "numbers", "samples", "points", "file"];
 // these wait while the run plays
-const WAIT = new Set(["units", "numbers", "samples", "points", "file", "inspector"]);
+const WAIT = new Set(["units", "numbers", "samples", "points", "file", "inspector", "made"]);
 // these answer at once, the others in the next frames
 const AT_ONCE = new Set(["time", "chips", "map", "next", "votes", "inspector", "walk"]);
 // to draw; drawn at least once; on the screen or almost; on the screen
 const stale = new Set(VIEW_NAMES);
 const drawn = new Set();
-const near = new Set(["time", "chips", "map", "inspector", "walk", "next", "votes"]);
+const near = new Set(["time", "chips", "map", "inspector", "made", "walk", "next", "votes"]);
 const in_view = new Set(["time", "chips", "map", "inspector", "walk", "next"]);
 
 // Draws a view: only what differs is touched.
@@ -28,8 +28,19 @@ function draw(id)
         show_tile();
     } else if (id === "votes") {
         by_id("votes").hidden = state.choice.votes === null;
+        show_end_of_votes(box.querySelector(".vote-word"));
     } else if (id === "walk") {
         mark_target();
+    }
+}
+
+// Of a long word, the letter read, which is the last one, is in view.
+function show_end_of_votes(box)
+{
+    const key = `${state.choice.word} ${state.choice.pos}`;
+    if (box && box.at !== key) {
+        box.at = key;
+        box.scrollLeft = box.scrollWidth;
     }
 }
 
@@ -106,7 +117,7 @@ function watch_sections()
             }
             draw_soon();
         }, { rootMargin });
-        SECTIONS.forEach((id) => observer.observe(by_id(id)));
+        SECTIONS.filter((id) => set === in_view || id !== "votes").forEach((id) => observer.observe(by_id(id)));
     };
     watch(near, "200px 0px 200px 0px");
     watch(in_view, "0px");
@@ -145,13 +156,13 @@ const top_height = () => parseFloat(getComputedStyle(document.documentElement).g
 function clear_bottom()
 {
     const is_sheet = is_open() && !is_wide(64);
-    return is_sheet ? box_of(by_id("inspector")).top : innerHeight - (state.choice.walk ? by_id("walk").offsetHeight : 0);
+    return is_sheet ? box_of(by_id("panel")).top : innerHeight - (state.choice.walk ? by_id("walk").offsetHeight : 0);
 }
 
 // The chosen value's row comes into view, unless it is there already or one is at work elsewhere in the page.
 function show_chosen(always, anchor)
 {
-    if (!always && anchor && !by_id("inspector").contains(document.activeElement)) {
+    if (!always && anchor && !by_id("panel").contains(document.activeElement)) {
         return keep_clear(anchor);
     }
     open_row_of(chosen_place());

@@ -4,7 +4,7 @@
 const VIEWS = {
     time: draw_time, chips: draw_chips, map: draw_map, next: draw_next, votes: draw_votes, learn: draw_learn,
     heads: draw_heads, units: draw_units, numbers: draw_numbers, samples: draw_samples, points: draw_points,
-    file: draw_file, inspector: draw_inspector, walk: draw_walk,
+    file: draw_file, inspector: draw_inspector, made: draw_made, walk: draw_walk,
 };
 
 function listen()
@@ -110,6 +110,15 @@ function compare_with_program()
         visible_word(off.word), ` is ${off.here.toPrecision(8)} here and ${off.loss.toPrecision(8)} there.`] : []);
 }
 
+// A tape for each job, and those of the page: of the word, of the film, of scripts, of all that is done at once.
+function new_tapes(is_small)
+{
+    const plain = () => new_tape(false, false);
+    const named = () => new_tape(false, true);
+    return { is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
+             train: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(), unit: plain() };
+}
+
 // What the program put in, and the model of the file.
 function take_file(source, bytes)
 {
@@ -122,9 +131,7 @@ function take_file(source, bytes)
     state.stored = stored;
     state.model = copy_of(stored);
     state.run = new_run();
-    state.tapes = { is_small, shown: new_tape(is_small, true), playing: new_tape(false, true), named: new_tape(false, true),
-                    survey: new_tape(false, true), work: new_tape(false, false), train: new_tape(false, false),
-                    quiet: new_tape(false, false), letters: new_tape(false, false) };
+    state.tapes = new_tapes(is_small);
     // others than its own: those that it can read
     if (!documents.every(knows)) {
         state.file.documents = documents.filter(knows);
@@ -163,6 +170,9 @@ function open_page(source, bytes)
     follow("pass");
     state.choice.pos = wanted.pos ?? max(0, state.shown.n - 2);
     by_id("word").value = state.choice.word;
+    // the arcs grow once, before anything is pressed
+    document.body.classList.add("fresh");
+    setTimeout(() => document.body.classList.remove("fresh"), 1200);
     draw("time");
     redraw(...VIEW_NAMES);
     window.microgpt = Object.freeze(api);

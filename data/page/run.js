@@ -14,6 +14,8 @@ const new_run = () => ({
     keep: [], film: [],
     // {from, since, step, waits}: shares of the axis of time; null: it stands
     playing: null, speed: 0,
+    // the step of the address, until it is learned
+    wanted: null,
     // milliseconds of a step
     cost: 0,
 });
@@ -141,12 +143,12 @@ function file_loss()
 // Without a log: the mean loss of the file's model over some documents.
 function* mean_pieces()
 {
-    const { tapes: { survey }, stored, file } = state;
+    const { tapes: { mean: tape }, stored, file } = state;
     let loss = 0;
     let tokens = 0;
     for (const word of file.documents.slice(0, 60)) {
-        const pass = yield* loss_pieces(survey, stored, take_document(stored, word));
-        loss += survey.value[pass.loss] * pass.n;
+        const pass = yield* loss_pieces(tape, stored, take_document(stored, word));
+        loss += tape.value[pass.loss] * pass.n;
         tokens += pass.n;
     }
     state.mean = loss / tokens;
@@ -158,7 +160,7 @@ function seek(step)
 {
     const { run } = state;
     const at = kept_steps().filter((each_step) => each_step <= step).at(-1);
-    run.playing = null;
+    run.playing = run.wanted = null;
     run.on_word = [];
     const is_file = step === "file" || at === undefined || (step === state.stored.step && !run.snapshots.has(step));
     run.where = is_file ? "file" : "run";
@@ -169,14 +171,15 @@ function seek(step)
 // Once the run has been learned so far.
 function seek_when_learned(step)
 {
+    const { run } = state;
     learn();
     const wait = () => {
-        if (learned_steps() >= min(step, run_length())) {
-            return seek(step);
+        if (run.wanted === step) {
+            learned_steps() >= min(step, run_length()) ? seek(step) : setTimeout(wait, 100);
         }
-        return setTimeout(wait, 100);
     };
     if (at_file() || state.model.step !== step) {
+        run.wanted = step;
         wait();
     }
 }
@@ -257,6 +260,7 @@ function play()
     learn();
     const from = at_file() || state.model.step >= run_length() ? 0 : share_of(state.model.step);
     run.on_word = [];
+    run.wanted = null;
     run.playing = { from, since: clock(), step: 0, waits: false, shown_at: 0 };
     requestAnimationFrame(tick);
     redraw("time");

@@ -46,10 +46,10 @@ const is_changed = () => !at_file() || state.run.on_word.length > 0 || silent_te
 
 // Which views a change of these concerns; all others concern every view.
 const FOLLOWS = {
-    edit: ["time", "next", "votes", "inspector", "heads", "numbers", "learn", "walk"],
-    pos: ["chips", "next", "votes", "map", "heads", "numbers", "inspector", "walk"],
-    value: ["next", "votes", "map", "heads", "numbers", "inspector", "file"],
-    votes: ["next", "votes"],
+    edit: ["time", "next", "votes", "inspector", "made", "heads", "numbers", "learn", "walk"],
+    pos: ["chips", "next", "votes", "map", "heads", "numbers", "inspector", "made", "walk"],
+    value: ["votes", "map", "heads", "numbers", "inspector", "made", "file", "walk"],
+    votes: ["next", "votes", "walk"],
     layer: ["map", "next", "heads", "units", "learn"],
     head: ["next", "heads", "map"],
     unit: ["units"],
@@ -71,7 +71,8 @@ function update(change, { replace = false, show = false } = {})
     show_word();
     const stale_views = new Set(Object.keys(change).flatMap(views_of));
     if (is_open() !== was_open) {
-        VIEW_NAMES.forEach((id) => stale_views.add(id));
+        // their width is another
+        ["next", "votes", "learn", "samples"].forEach((id) => stale_views.add(id));
     }
     redraw(...stale_views);
     if (anchor && anchor.isConnected && !show) {
@@ -80,7 +81,7 @@ function update(change, { replace = false, show = false } = {})
         scrollTo({ top: scrolled, behavior: "instant" });
     }
     if (state.choice.value && (state.choice.value !== before.value || state.choice.pos !== before.pos)) {
-        by_id("inspector").scrollTop = 0;
+        by_id("panel").scrollTop = 0;
         show_chosen(show, anchor);
     }
 }

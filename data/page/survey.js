@@ -19,7 +19,8 @@ function new_survey(layer)
 
 function* survey_pieces(of)
 {
-    const { tapes: { survey: tape }, file, model } = state;
+    const { tapes, file, model } = state;
+    const tape = tapes.survey;
     const quiet = quiet_now();
     const started = clock();
     for (const [d, word] of file.documents.slice(0, MOST_SURVEYED).entries()) {
@@ -32,7 +33,7 @@ function* survey_pieces(of)
         }
         for (const [k, head] of of.heads.entries()) {
             const heads = new Set(quiet.heads).add(of.layer * model.n_head + k);
-            head.loss += pass.n * (yield* loss_of(pass.tokens, { heads, units: quiet.units }));
+            head.loss += pass.n * (yield* loss_of(tapes.without, pass.tokens, { heads, units: quiet.units }));
         }
         of.docs = d + 1;
         if (d === FEWEST || d % 200 === 199) {
@@ -48,10 +49,9 @@ function* survey_pieces(of)
     draw_soon("heads", "units");
 }
 
-// The loss of some tokens with other heads and units silent.
-function* loss_of(tokens, quiet)
+// The loss of some tokens with other heads and units silent. Each job has a tape of its own, as they interrupt each other.
+function* loss_of(tape, tokens, quiet)
 {
-    const { quiet: tape } = state.tapes;
     const pass = yield* loss_pieces(tape, state.model, tokens, quiet);
     return tape.value[pass.loss];
 }
@@ -98,16 +98,16 @@ function note_example(best, x, d, pos)
 // How the loss of this word changes without each head.
 function* worth_pieces()
 {
-    const { version, choice: { layer }, model, shown } = state;
+    const { version, choice: { layer }, model, shown, tapes: { worth: tape } } = state;
     const quiet = quiet_now();
     const losses = [];
     for (let head = 0; head < model.n_head; head++) {
         const id = layer * model.n_head + head;
         const others = new Set(quiet.heads);
         others.delete(id);
-        const loss = quiet.heads.has(id) ? yield* loss_of(shown.tokens, { heads: others, units: quiet.units })
+        const loss = quiet.heads.has(id) ? yield* loss_of(tape, shown.tokens, { heads: others, units: quiet.units })
             : shown.tape.value[shown.loss];
-        losses.push((yield* loss_of(shown.tokens, { heads: others.add(id), units: quiet.units })) - loss);
+        losses.push((yield* loss_of(tape, shown.tokens, { heads: others.add(id), units: quiet.units })) - loss);
         yield;
     }
     state.worth = { version, layer, losses };
@@ -129,7 +129,7 @@ function need_survey()
 // What the loss is without a unit, over 200 documents.
 function* unit_pieces(of, u)
 {
-    const { model, file } = state;
+    const { model, file, tapes: { unit: tape } } = state;
     const quiet = quiet_now();
     const units = [...quiet.units];
     let change = 0;
@@ -137,8 +137,8 @@ function* unit_pieces(of, u)
     units[of.layer] = new Set(units[of.layer] || []).add(u);
     for (const word of file.documents.slice(0, 200)) {
         const doc = take_document(model, word, LONGEST);
-        const with_it = yield* loss_of(doc, quiet);
-        change += ((yield* loss_of(doc, { heads: quiet.heads, units })) - with_it) * (doc.length - 1);
+        const with_it = yield* loss_of(tape, doc, quiet);
+        change += ((yield* loss_of(tape, doc, { heads: quiet.heads, units })) - with_it) * (doc.length - 1);
         tokens += doc.length - 1;
         yield;
     }

@@ -6,7 +6,8 @@ const minus = (text) => text.split("-").join("−");
 const count = (n) => n.toLocaleString("en-US");
 const all_digits = (x) => minus(x.toPrecision(17));
 const percent = (p) => p < 0.0005 ? "<0.1%" : `${(100 * p).toFixed(p >= 0.0995 ? 0 : 1)}%`;
-const signed = (x, digits = 3) => minus(`${x < 0 ? "" : "+"}${x.toFixed(digits)}`);
+const sign_of = (text) => Number(text) === 0 ? text.replace("-", "") : minus(text.startsWith("-") ? text : `+${text}`);
+const signed = (x, digits = 3) => sign_of(x.toFixed(digits));
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 function short(x)

@@ -3,7 +3,7 @@
 
 const TALL = 38;
 const graph_width = () =>
-    max(280, min(440, width_of("inspector", 385) - (is_wide(64) ? 28 : 2 * (is_wide(48) ? 24 : 16))));
+    max(280, min(440, width_of("panel", 385) - (is_wide(64) ? 28 : 2 * (is_wide(48) ? 24 : 16))));
 
 // Places in four columns: what the operands are made from, operands, the value, users. Lines are [x1, y1, x2, y2, width].
 function place_operands(operands, values, cols, wide)
@@ -69,7 +69,7 @@ function node_label(place, is_user, center, values)
 function draw_node({ at, x, y, w, is_user, label, text, list }, key, center, values)
 {
     const { tape } = state.shown;
-    const more = () => { state.tables_open.add(list); redraw("inspector"); };
+    const more = () => { state.tables_open.add(list); redraw("made"); };
     const sign = at < 0 || vector_of(tape, at).cols ? "" : (line_of(tape, at)?.op.sign ?? "");
     return h("button", {
         class: `node${is_user ? " user" : ""}`, key,

@@ -60,8 +60,7 @@ function draw_meter(at)
     const x = (change) => 50 + 50 * max(-1, min(1, change / REACH));
     const from = min(50, x(really));
     const beyond = abs(really) > REACH ? (really < 0 ? " under" : " over") : "";
-    const slope = `its gradient is ${short(tape.grad[at])}`;
-    const text = !edit ? `Not changed: ${tape.value[loss].toFixed(3)}; ${slope}.`
+    const text = !edit ? `${tape.value[loss].toFixed(3)} now; gradient ${short(tape.grad[at])}`
         : abs(really) < 0.0005 && abs(said) < 0.0005 ? "No change one could see."
         : `${signed(really)}; its gradient said ${signed(said)} (dashed)`;
     return [

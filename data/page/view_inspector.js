@@ -33,34 +33,39 @@ function title_of_chosen(at)
 function draw_inspector()
 {
     const at = chosen_place();
-    if (at < 0 || state.run.playing) {
+    if (at < 0) {
         return [];
     }
     need_grads(state.shown);
     const { title, where, about } = title_of_chosen(at);
-    const is_made_open = state.made_open ?? is_wide(64);
-    const toggle = () => { state.made_open = !is_made_open; redraw("inspector"); };
+    const toggle = () => { state.made_open = !is_made_open(); redraw("inspector", "made"); };
     return [
         h("button.close", { key: "close", label: "close the inspector", onclick: close_inspector }, "×"),
         h("h2", { tabindex: -1, key: "title", id: "inspected" }, h("bdi.mono", title), where ? ` at ${where}` : ""),
         h(".about.soft.small", { key: "about" }, about),
         draw_hand(at),
-        h("button.opens.made", { key: "how", id: "how", "aria-expanded": String(is_made_open), onclick: toggle },
+        h("button.opens.how", { key: "how", id: "how", "aria-expanded": String(is_made_open()), onclick: toggle },
             h("b", "How it was made")),
-        is_made_open ? h("", { key: "made" }, draw_made(at)) : "",
     ];
 }
 
-function draw_made(at)
+const is_made_open = () => state.made_open ?? is_wide(64);
+
+// Formula, graph and tables: they may come a frame later.
+function draw_made()
 {
     const { shown: { tape }, with_all_digits, trail } = state;
+    const at = chosen_place();
+    if (at < 0 || !is_made_open()) {
+        return [];
+    }
     const values = computed(state.shown);
     const grad = tape.grad[at];
     const { w, stage: of } = vector_of(tape, at);
     const figure = (x) => with_all_digits ? all_digits(x) : short(x);
     const operands = operands_of(tape, at, values);
     const users = users_of(tape, at, values);
-    const toggle = () => { state.with_all_digits = !with_all_digits; redraw("inspector"); };
+    const toggle = () => { state.with_all_digits = !with_all_digits; redraw("made"); };
     return [
         trail.length > 1 ? h("nav.trail", { key: "trail", label: "where you have been" },
             trail.slice(-5, -1).map(({ pos, value, text }) => h("span", { key: `${value} ${pos}` },
@@ -144,7 +149,7 @@ function draw_table(key, heading, rows, total = null)
 {
     const some = rows.slice(0, state.tables_open.has(key) ? 600 : ROWS);
     const row = (cells, tag, attributes) => h("tr", attributes, cells.map((cell) => h(tag, {}, cell)));
-    const more = () => { state.tables_open.add(key); redraw("inspector"); };
+    const more = () => { state.tables_open.add(key); redraw("made"); };
     return h("table", { key: `table ${key}` }, h("thead", row(heading, "th")),
         h("tbody", some.map((cells) => row(cells, "td")),
             rows.length > some.length ? h("tr", { key: "more" }, h("td", { colspan: heading.length },
@@ -172,7 +177,7 @@ function draw_parameter(at, grad, figure)
 function close_inspector()
 {
     const cell = by_id("numbers").querySelector(".cell.chosen") || document.querySelector(".look.chosen") || state.opener;
-    const was_inside = by_id("inspector").contains(document.activeElement) || document.activeElement === document.body;
+    const was_inside = by_id("panel").contains(document.activeElement) || document.activeElement === document.body;
     update({ value: null });
     if (was_inside && cell && cell.isConnected) {
         cell.focus({ preventScroll: true });

@@ -33,7 +33,7 @@ function draw_unit_cell(of, u, layer, is_here)
         style: often ? `background: ${css_color(mixed(sqrt(often), "share"))}` : of ? "" : "background: var(--raised)",
         pressed: state.choice.unit === u, onclick: () => choose_unit(u),
         label: `unit ${u}: ${says}${is_here ? ", fires in this word" : ""}${off ? ", off" : ""}`,
-    }, letters.length > 3 && !letters.includes(" ") ? h("small", letters) : letters);
+    }, letters.length > 5 || (letters.length > 3 && !letters.includes(" ")) ? h("small", letters) : letters);
 }
 
 // Up to three letters that make a fifth of its firings each; "many" if the first three make less than half.

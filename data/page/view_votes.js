@@ -15,7 +15,6 @@ function open_votes(pos, id)
 
 function show_votes()
 {
-    draw("votes");
     scroll_into_view(by_id("votes").querySelector("h2"), "start");
 }
 
@@ -34,51 +33,66 @@ const for_whom = (id) => id === state.model.BOS ? "the end" : token_text(id);
 const vote_text = (x) => abs(x) < LEAST ? "0.00" : signed(x, 2);
 const vote_color = (x) => `var(--${x < 0 ? "negative" : "positive"})`;
 
-// The votes for one character, as rows: the letter itself, all others by size. A row has a key, a name, a short name, a
-// sentence, and the value it leads to.
+// The votes for one character, as rows: the letter itself, all others by size. A row has a key, and its names when asked.
 function rows_of_votes(id)
 {
     const { shown, choice: { pos }, model } = state;
     const votes = votes_in(shown, pos, id, quiet_now());
-    const of_layer = (layer) => model.n_layer > 1 ? `layer ${layer}, ` : "";
-    const letter = seen_text(pos);
     const name = (kind, layer, head) => stage_name(model, kind, layer, head);
-    const self = { key: "self", vote: votes.self, name: ["the letter ", mono(letter), " itself"],
-                   brief: [mono(letter), " itself"], says: `the letter ${letter} itself`, value: "emb_norm.0" };
-    const heads = votes.heads.map(({ layer, head, position, vote }) => ({
-        key: `h${layer}.${head}.${position}`, vote, layer, head, position,
-        name: [`${of_layer(layer)}head ${head}, looking at `, mono(letter_at(position))],
-        brief: [`${of_layer(layer)}head ${head} at `, mono(seen_text(position))],
-        says: `${of_layer(layer)}head ${head}, looking at ${letter_at(position)}`,
-        value: `${name(KINDS.attn_weights, layer, head)}.${position}`,
+    const self = { key: "self", vote: votes.self, value: "emb_norm.0", names: () => names_of_self(pos) };
+    const heads = votes.heads.map((of) => ({
+        ...of, key: `h${of.layer}.${of.head}.${of.position}`, names: () => names_of_head(of),
+        value: `${name(KINDS.attn_weights, of.layer, of.head)}.${of.position}`,
     }));
-    const units = votes.units.filter(({ vote }) => vote !== 0).map(({ layer, unit, vote }) => ({
-        key: `u${layer}.${unit}`, vote, name: [`${of_layer(layer)}unit ${unit} of the MLP`],
-        brief: [`${of_layer(layer)}unit ${unit}`], says: `${of_layer(layer)}unit ${unit} of the MLP`,
-        value: `${name(KINDS.act, layer, null)}.${unit}`,
+    const units = votes.units.filter(({ vote }) => vote !== 0).map((of) => ({
+        ...of, key: `u${of.layer}.${of.unit}`, names: () => names_of_unit(of),
+        value: `${name(model.activation === "relu2" ? KINDS.act2 : KINDS.act, of.layer, null)}.${of.unit}`,
     }));
     const others = [...heads, ...units].sort((a, b) => abs(b.vote) - abs(a.vote));
     return { ...votes, id, self, heads, others };
 }
 
+// What a row is called: in full, on a phone, and for those who do not see it.
+const named = (text) => ({ name: [text], brief: [text], says: text });
+const of_layer = (layer) => state.model.n_layer > 1 ? `layer ${layer}, ` : "";
+
+function names_of_self(pos)
+{
+    const letter = seen_text(pos);
+    return { name: ["the letter ", mono(letter), " itself"], brief: [mono(letter), " itself"],
+             says: `the letter ${letter} itself` };
+}
+
+function names_of_head({ layer, head, position })
+{
+    const who = `${of_layer(layer)}head ${head}`;
+    return { name: [`${who}, looking at `, mono(letter_at(position))], brief: [`${who} at `, mono(seen_text(position))],
+             says: `${who}, looking at ${letter_at(position)}` };
+}
+
+function names_of_unit({ layer, unit })
+{
+    const who = `${of_layer(layer)}unit ${unit}`;
+    return { name: [`${who} of the MLP`], brief: [who], says: `${who} of the MLP` };
+}
+
 // The rows that are shown, with where each begins and ends in the running sum.
 function running_sum({ self, others, total, logit, id })
 {
-    const { model: { n_head } } = state;
     const largest_five = others.slice(0, MOST_ROWS);
     const rest = total - sum_of([self, ...largest_five].map(({ vote }) => vote));
-    const silent = state.choice.silent.map(([layer, head]) => ({ key: `s${layer * n_head + head}`, vote: 0, is_silent: true,
-        name: [`head ${head}, silent`], brief: [`head ${head}`], says: `head ${head}, silent`, value: null }));
-    const rows = [self, ...largest_five, ...silent,
-        { key: "rest", vote: rest, name: ["everything else"], brief: ["all others"], says: "everything else", value: null }];
+    const silent = state.choice.silent.map(([layer, head]) => ({
+        key: `s${layer}.${head}`, vote: 0, is_silent: true, value: null, names: () => named(`${of_layer(layer)}head ${head}`),
+    }));
+    const rows = [self, ...largest_five, ...silent, { key: "rest", vote: rest, value: null,
+        names: () => ({ name: ["everything else"], brief: ["all others"], says: "everything else" }) }];
     if (abs(logit - total) > 1e-9) {
-        rows.push({ key: "edit", vote: logit - total, name: ["the number changed by hand"], brief: ["by hand"],
-                    says: "the number changed by hand", value: state.choice.value });
+        rows.push({ key: "edit", vote: logit - total, value: state.choice.value, names: () => named("changed by hand") });
     }
     let at = 0;
     const placed = rows.map((row) => ({ ...row, from: at, to: at += row.vote }));
-    const sum = { key: "sum", vote: logit, from: 0, to: logit, name: [`votes for ${for_whom(id)}`], brief: ["sum"],
-                  says: "the sum of all", value: `logits.${id}` };
+    const sum = { key: "sum", vote: logit, from: 0, to: logit, value: `logits.${id}`,
+                  names: () => ({ name: [`votes for ${for_whom(id)}`], brief: ["sum"], says: "the sum of all" }) };
     return [...placed, sum];
 }
 
@@ -135,7 +149,7 @@ function draw_sentence({ id, others, self })
 {
     const most = others.find(({ vote }) => abs(vote) >= LEAST);
     const toggle = () => { state.tells_direct = !state.tells_direct; redraw("votes"); };
-    const name = most && most.name.map((part, k) => k ? part : part[0].toUpperCase() + part.slice(1));
+    const name = most && most.names().name.map((part, k) => k ? part : part[0].toUpperCase() + part.slice(1));
     return h("p.sentence",
         most ? [name, ` votes ${vote_text(most.vote)} for ${for_whom(id)}: `,
                 abs(most.vote) > abs(self.vote) ? "the most of all. " : "the most from anywhere but the letter itself. "]
@@ -176,7 +190,7 @@ const is_faded = (key) => state.pointed !== null && state.pointed !== key;
 
 function pointing(key)
 {
-    const point = (to) => () => { if (state.pointed !== to) { state.pointed = to; redraw("votes"); } };
+    const point = (to) => () => { if (state.pointed !== to) { state.pointed = to; draw_soon("votes"); } };
     return { onpointerenter: point(key), onpointerleave: point(null) };
 }
 
@@ -208,12 +222,13 @@ function draw_vote_tile(position, heads, self, tile)
     const is_lit = state.pointed && heads.some((row) => row.key === state.pointed && row.position === position);
     return h(".vote-tile", { key: position, class: `${position === pos ? " here" : ""}${is_lit ? " lit" : ""}` },
         h("span.char", glyph(seen_text(position))),
-        h("span.number", tile < 44 && abs(vote) >= LEAST ? signed(vote, 1) : vote_text(vote)));
+        h("span.number", tile < 44 ? signed(vote, 1) : vote_text(vote)));
 }
 
 // A row of the running sum: its bar begins where the last one ended.
-function draw_row({ key, vote, from, to, name, brief, says, value, is_silent: off }, id, tabs)
+function draw_row({ key, vote, from, to, names, value, is_silent: off }, id, tabs)
 {
+    const { name, brief, says } = names();
     const points = tabs.flatMap(({ rows }) => rows.flatMap((row) => [row.from, row.to]));
     const low = min(0, ...points);
     const high = max(0, ...points);
@@ -243,8 +258,8 @@ function draw_all_votes({ self, others, total })
     const { all_votes, with_all_digits } = state;
     const digits = () => { state.with_all_digits = !with_all_digits; redraw("votes"); };
     const figure = (x) => with_all_digits ? all_digits(x) : vote_text(x);
-    const rows = [self, ...others].map(({ name, vote, value }) =>
-        [h("button.link", { onclick: choose_vote(value) }, name), figure(vote)]);
+    const rows = [self, ...others].map(({ names, vote, value }) =>
+        [h("button.link", { onclick: choose_vote(value) }, all_votes ? names().name : ""), figure(vote)]);
     return [
         h(".tools", h("button.button", { id: "all-votes", "aria-expanded": String(all_votes), onclick: toggle_all_votes },
             `All ${count(rows.length)} votes`),

@@ -84,7 +84,7 @@ const STOPS = [
         ends: () => {
             const id = state.choice.votes ?? best_at(state.choice.pos).id;
             const { others, logit } = rows_of_votes(id);
-            return `${others[0].says}, votes ${vote_text(others[0].vote)} for ${end_or(id)}; the sum is ${vote_text(logit)}.`;
+            return `${others[0].names().says}, votes ${vote_text(others[0].vote)} for ${end_or(id)}; the sum is ${vote_text(logit)}.`;
         },
     },
     {
@@ -182,7 +182,7 @@ function follow_walk()
     STOPS[walk - 1].scene();
     draw("walk");
     const target = mark_target();
-    if (target && !target.closest("#inspector")) {
+    if (target && !target.closest("#panel")) {
         scroll_into_view(target, "nearest");
     }
 }

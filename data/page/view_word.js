@@ -7,7 +7,8 @@ function hover_head(head)
 {
     if (state.hovered !== head) {
         state.hovered = head;
-        redraw("next");
+        // not at once: it may be blurred because it is being drawn
+        draw_soon("next");
     }
 }
 
@@ -130,7 +131,7 @@ function draw_arcs(tile, gap, is_phone)
     const large = arcs.filter((a) => a.key !== state.choice.pos && a.weight >= (is_phone ? 0.3 : 0.2) && a.rx > 9);
     const badges = place_badges(large.sort((a, b) => b.weight - a.weight), { height, wide: 18, tall: 18 });
     return s("svg.arcs", { width, height, viewBox: `0 0 ${width} ${height}`, ...HIDDEN },
-        arcs.map((a) => s("path", { key: `${a.head} ${a.key}`, d: a.path, stroke: head_color(a.head),
+        arcs.map((a) => s("path", { key: `${a.head} ${a.key}`, d: a.path, stroke: head_color(a.head), pathLength: 1,
                                     "stroke-width": a.stroke.toFixed(2), class: faded(a) })),
         badges.map((a) => s("g", { key: `b${a.head} ${a.key}`, class: `badge ${faded(a)}`, "data-head": a.head,
             onpointerenter: () => hover_head(a.head), onpointerleave: () => hover_head(null),
@@ -282,7 +283,7 @@ const DRAWINGS = {
         s("path", { d: "M34 14v13", stroke: ACCENT, "stroke-width": 2 })],
     learn: () => [s("path", { d: "M3 4v33h38", stroke: RULE, fill: "none" }),
         s("path", { d: "M5 6c4 16 6 22 13 25 6 2 12 2 21 2.5", stroke: ACCENT, "stroke-width": 2.5, fill: "none" }),
-        s("circle.moves", { cx: 15, cy: 28, r: 4.5, fill: ACCENT })],
+        s("circle", { cx: 15, cy: 28, r: 4.5, fill: ACCENT })],
     follow: () => [s("path", { d: "M4 9h14M4 20h24M4 31h8", stroke: RULE, "stroke-width": 1 }),
         s("rect", { x: 4, y: 4, width: 16, height: 9, fill: POSITIVE }),
         s("rect", { x: 20, y: 16, width: 14, height: 9, fill: POSITIVE }),

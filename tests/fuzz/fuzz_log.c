@@ -30,6 +30,7 @@ static void check_page(void)
     check_failure(ok);
     PROMISE(!ok || (losses.n > 0 && losses.first > 0 && all_finite(losses.list, losses.n)));
     free(losses.list);
+    free(losses.held_out);
 }
 
 // A run resumed after three steps, the last of which had a loss of 2 or one that its file lacks.

@@ -75,9 +75,9 @@ async function middle(tab, selector, index = 0)
         const frame = () => new Promise((done) => requestAnimationFrame(done));
         const place = () => { const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; };
         const top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-        if (place().y < top + 20 || place().y > innerHeight * 0.45 || e.closest("#inspector, #walk, #bar, .time")) {
+        if (place().y < top + 20 || place().y > innerHeight * 0.45 || e.closest("#panel, #walk, #bar, .time")) {
             e.scrollIntoView({ block: "center", behavior: "instant" });
-            if (place().y > innerHeight * 0.45 && !e.closest("#inspector, #walk, #bar, .time")) {
+            if (place().y > innerHeight * 0.45 && !e.closest("#panel, #walk, #bar, .time")) {
                 scrollBy({ top: place().y - innerHeight * 0.35, behavior: "instant" });
             }
         }
@@ -180,10 +180,10 @@ async function check_links(tab)
         const hash = `#word=maria&pos=3&value=${value}`;
         const go_there = async () => { await tab.evaluate((to) => { location.hash = to; }, hash); await rest(20); await settle(tab); };
         await go_there();
-        const n = Math.min(value === "loss.0" ? 3 : 1, await tab.$$eval("#inspector td .link", (all) => all.length));
+        const n = Math.min(value === "loss.0" ? 3 : 1, await tab.$$eval("#panel td .link", (all) => all.length));
         for (let i = 0; i < n; i++) {
             links++;
-            await press(tab, "#inspector td .link", i);
+            await press(tab, "#panel td .link", i);
             if (await address(tab, "value") === value && await address(tab, "pos") === "3") {
                 dead.push(`${value} link ${i}`);
             }
@@ -212,6 +212,21 @@ async function check_typing(tab)
     same("the position follows the caret", "4", await address(tab, "pos"));
     await word_loss(tab);
     same("and the tile with it", "true", await tab.$$eval(".tile .char", (all) => all[4].getAttribute("aria-pressed")));
+}
+
+// The badge of an arc answers as the list of heads does.
+async function check_badges(tab)
+{
+    await word_loss(tab);
+    const head = await tab.$eval(".badge", (e) => Number(e.dataset.head));
+    const faded = () => tab.evaluate((k) => { const all = [...document.querySelectorAll("#next .badge")]; return all.filter((e) => e.classList.contains("faded")).every((e) => e.dataset.head !== String(k)) && all.filter((e) => e.dataset.head !== String(k)).every((e) => e.classList.contains("faded")); }, head);
+    await press(tab, "#next .badge");
+    await tab.mouse.move(2, 2);
+    await settle(tab);
+    same("a press on the badge of an arc keeps its head, and the others fade", ["true", true], [await tab.$$eval(".looks button", (all, k) => all[k].getAttribute("aria-pressed"), head), await faded()]);
+    await tab.keyboard.press("Escape");
+    await settle(tab);
+    same("Escape frees it", "false", await tab.$$eval(".looks button", (all, k) => all[k].getAttribute("aria-pressed"), head));
 }
 
 async function check_step(tab)
@@ -269,6 +284,7 @@ async function check_width(file, width, touch)
     }
     await check_links(tab);
     await check_typing(tab);
+    await check_badges(tab);
     await check_step(tab);
     await check_silence(tab);
     same("nothing is wider than the screen", true, await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
@@ -278,13 +294,13 @@ async function check_width(file, width, touch)
     await rest(200);
     let kept = 0;
     for (let i = 0; i < (width === 360 || width === 1280 ? 14 : 4); i++) {
-        if (!await tab.$("#inspector td .link")) {
+        if (!await tab.$("#panel td .link")) {
             break;
         }
-        await press(tab, "#inspector td .link");
+        await press(tab, "#panel td .link");
         kept += await tab.evaluate(() => {
             const all = [...document.querySelectorAll(".cell.chosen, .cell.from, .cell.used")], top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-            const bottom = innerWidth < 1024 ? document.getElementById("inspector").getBoundingClientRect().top : innerHeight;
+            const bottom = innerWidth < 1024 ? document.getElementById("panel").getBoundingClientRect().top : innerHeight;
             return !all.length || all.some((e) => { const r = e.getBoundingClientRect(); return r.top >= top - 4 && r.bottom <= bottom + 4; });
         }) ? 0 : 1;
     }
@@ -299,8 +315,8 @@ const in_view = (tab, selector, index = 0) => tab.evaluate((sel, i) => {
         return false;
     }
     const r = e.getBoundingClientRect(), top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-    const sheet = document.body.classList.contains("open") && innerWidth < 1024 ? document.getElementById("inspector").getBoundingClientRect().top : innerHeight;
-    return r.height > 0 && r.top >= top - 1 && r.bottom <= (e.closest("#inspector") ? innerHeight : sheet) + 1;
+    const sheet = document.body.classList.contains("open") && innerWidth < 1024 ? document.getElementById("panel").getBoundingClientRect().top : innerHeight;
+    return r.height > 0 && r.top >= top - 1 && r.bottom <= (e.closest("#panel") ? innerHeight : sheet) + 1;
 }, selector, index);
 
 const number_of = (text) => Number(text.replace("\u2212", "-"));
@@ -391,7 +407,7 @@ async function check_hand(tab)
     await rest(300);
     await settle(tab);
     same("Delete undoes", [from, before[1]], [await value(), await guesses()]);
-    const y = await tab.evaluate(() => document.getElementById("inspector").scrollTop);
+    const y = await tab.evaluate(() => document.getElementById("panel").scrollTop);
     if (!tab.touches) {
         await press(tab, "[data-stage=x_out] .cell", 5);
         const cell = await middle(tab, "[data-stage=x_out] .cell", 6), was = await tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text);
@@ -514,8 +530,8 @@ async function check_explanations(tab)
 const walk_target = (tab) => tab.evaluate(() => {
     const e = document.querySelector("[data-walk]"), r = e && e.getBoundingClientRect(), card = document.getElementById("walk").getBoundingClientRect();
     const top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-    const inside = e && e.closest("#inspector");
-    const sheet = document.body.classList.contains("open") && innerWidth < 1024 && !inside ? document.getElementById("inspector").getBoundingClientRect().top : card.top;
+    const inside = e && e.closest("#panel");
+    const sheet = document.body.classList.contains("open") && innerWidth < 1024 && !inside ? document.getElementById("panel").getBoundingClientRect().top : card.top;
     const fits = r && r.height < sheet - top;
     return { clear: Boolean(r) && r.top >= (inside && innerWidth < 1024 ? 0 : top) - 1 && (fits ? r.bottom <= sheet + 1 : r.top < sheet - 60),
              ends: document.querySelector("#walk .ends").textContent, tall: card.height / innerHeight };
@@ -670,7 +686,7 @@ async function check_keys(file)
     about = "keys alone";
     const tab = await open_tab(file, 1280, { hash: "#word=maria&pos=4", calm: true });
     await rest(900);
-    const focus = () => tab.evaluate(() => { const e = document.activeElement; return { id: e.id, go: e.dataset.go || "", is: e.className, in: Boolean(e.closest("#inspector")), text: e.textContent.slice(0, 40) }; });
+    const focus = () => tab.evaluate(() => { const e = document.activeElement; return { id: e.id, go: e.dataset.go || "", is: e.className, in: Boolean(e.closest("#panel")), text: e.textContent.slice(0, 40) }; });
     await tab.evaluate(() => document.getElementById("word").focus());
     let steps = 0;
     for (let at = await focus(); !at.go && steps < 120; steps++) {
@@ -700,7 +716,7 @@ async function check_keys(file)
     await tab.keyboard.press("ArrowLeft");
     await tab.keyboard.press("Enter");
     await settle(tab);
-    const made = (await text_of(tab, "#inspector")).includes("Made by mul");
+    const made = (await text_of(tab, "#panel")).includes("Made by mul");
     same("through the graph to a single multiplication", true, made);
     await tab.keyboard.press("Escape");
     await settle(tab);
@@ -759,7 +775,42 @@ function read_trace(trace)
         const end = marks.filter((e) => e.ph === "e")[k].ts;
         return tasks.filter(({ from, to }) => to > start.ts && from < end).reduce((sum, { took }) => sum + took, 0);
     });
-    return { keys, longest: Math.max(...tasks.map(({ took }) => took)) };
+    return { keys, longest: Math.max(...tasks.map(({ took }) => took)), total: tasks.reduce((sum, { took }) => sum + took, 0) };
+}
+
+// The main thread's time of a frame while the run plays, its learning included.
+async function time_of_frame(tab)
+{
+    await tab.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
+    await press(tab, "#play");
+    await tab.evaluate(() => { window.frames = 0; const count = () => { window.frames++; requestAnimationFrame(count); }; requestAnimationFrame(count); });
+    await tab.tracing.start({ categories: ["toplevel", "blink.user_timing"] });
+    await rest(2000);
+    const frames = await tab.evaluate(() => window.frames), { total } = read_trace(await tab.tracing.stop());
+    await press(tab, "#play");
+    return total / frames;
+}
+
+// The main thread's time from a press to the frame that shows its answer: the longest of three kinds.
+async function time_of_tap(tab)
+{
+    const times = [];
+    await tab.evaluate(() => { location.hash = "#word=elyanah&pos=6"; });
+    await rest(300);
+    await press(tab, "[data-open=q]");
+    await tab.evaluate(() => addEventListener("pointerdown", () => {
+        const start = performance.now();
+        addEventListener("click", () => requestAnimationFrame(() => setTimeout(() => performance.measure("answer", { start, end: performance.now() }))), { once: true });
+    }, true));
+    for (const [selector, index] of [["[data-stage=q] .cell", 3], [".tile .char", 3], [".bar-of", 12]]) {
+        await middle(tab, selector, index);
+        await rest(800);
+        await tab.tracing.start({ categories: ["toplevel", "blink.user_timing"] });
+        await press(tab, selector, index);
+        await rest(200);
+        times.push(...read_trace(await tab.tracing.stop()).keys);
+    }
+    return Math.max(...times);
 }
 
 // How long it takes. Other programs may be at work on this machine, so what counts is the processor's time, not the
@@ -769,8 +820,8 @@ async function check_speed(file, quiet_limit, name)
 {
     about = `speed, ${name}`;
     const is_busy = require("os").loadavg()[0] > 1.3, more = is_busy ? 2 : 1, limit = quiet_limit * more;
-    let paint = Infinity, key = Infinity, piece = Infinity;
-    for (let round = 0; round < 4 && (key > limit || (quiet_limit === 50 && (paint > 300 * more || piece > 50 * more))); round++) {
+    let paint = Infinity, key = Infinity, piece = Infinity, frame = Infinity, tap = Infinity;
+    for (let round = 0; round < 4 && (key > limit || (quiet_limit === 50 && (paint > 300 * more || piece > 50 * more || frame > 12 * more || tap > 25 * more))); round++) {
         const tab = await open_tab(file, 1280);
         await rest(1200);
         const factor = await slowness(tab);
@@ -786,11 +837,11 @@ async function check_speed(file, quiet_limit, name)
             await tab.keyboard.type(c);
             await rest(300);
         }
-        if (quiet_limit === 50) {
-            await press(tab, "#play");
-            await rest(1500);
-        }
         const { keys, longest } = read_trace(await tab.tracing.stop());
+        if (quiet_limit === 50) {
+            frame = Math.min(frame, await time_of_frame(tab) / factor);
+            tap = Math.min(tap, await time_of_tap(tab) / factor);
+        }
         key = Math.min(key, keys.sort((a, b) => a - b)[Math.floor(keys.length / 2)] / factor);
         piece = Math.min(piece, longest / factor);
         await tab.close();
@@ -798,6 +849,8 @@ async function check_speed(file, quiet_limit, name)
     check(`a keystroke: ${key.toFixed(0)} ms`, key < limit, `less than ${limit} ms`, key);
     if (quiet_limit === 50) {
         check(`first paint: ${paint.toFixed(0)} ms`, paint < 300 * more, `less than ${300 * more} ms`, paint);
+        check(`a frame of playing: ${frame.toFixed(1)} ms`, frame <= 12 * more, `at most ${12 * more} ms`, frame);
+        check(`a press on a letter, a bar, a cell: ${tap.toFixed(0)} ms at most`, tap <= 25 * more, `at most ${25 * more} ms`, tap);
         check(`typing and learning: longest piece ${piece.toFixed(0)} ms`, piece <= 50 * more, `at most ${50 * more} ms`, piece);
     }
 }
