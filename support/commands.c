@@ -20,8 +20,9 @@ static void free_job(Job *job)
     free_batch(&job->batch);
     free(job->samples.prompt.tokens);
     free(job->samples.known);
-    free(job->weights);
+    free(job->maps);
     free(job->stats);
+    free(job->losses);
     free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
@@ -71,6 +72,11 @@ bool read_documents(Run *run)
     return true;
 }
 
+static bool has_its_documents(const Job *job)
+{
+    return fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint;
+}
+
 // Without --data, the model must be trained on the shipped names, as far as its file says. Called
 // before the documents are encoded.
 static bool check_documents(Job *job)
@@ -78,20 +84,45 @@ static bool check_documents(Job *job)
     const Header *header = &job->checkpoint.header;
     const char *data = find_metadata(header, "train.data");
     bool says = data && find_metadata(header, "train.fingerprint");
-    return job->o.data || !says ||
-           fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint ||
+    return job->o.data || !says || has_its_documents(job) ||
            usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
                  data);
 }
 
-// A model and the documents to judge it by: the first *n, at most `most` or --docs N.
-static bool load_with_documents(Job *job, size_t most, size_t *n)
+enum { DRAWN = 1000 };  // documents, where --docs does not take the first
+
+// Moves a sample of distinct documents to the front: of those that training kept out, if there are
+// some. Returns how many; 0: the error is recorded.
+static size_t draw_documents(Job *job)
+{
+    const Config *config = &job->checkpoint.options.config;
+    Documents *docs = &job->run.docs, *pool = docs;
+    if (config->holdout && config->holdout < docs->n && has_its_documents(job)) {
+        random_seed(&job->rng, config->seed);
+        shuffle(docs, &job->rng);
+        if (!hold_out(job, (size_t)config->holdout, NULL)) return 0;
+        if (job->held_out.n) pool = &job->held_out;
+    }
+    random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
+    shuffle(pool, &job->rng);
+    size_t n = keep_distinct(job, pool, DRAWN);
+    for (size_t i = 0; i < n; i++) {
+        Document doc = docs->list[i];
+        docs->list[i] = pool->list[i];
+        pool->list[i] = doc;
+    }
+    return n;
+}
+
+// A model and the documents to judge it by: the first *n, at most --docs N, or some that are drawn.
+static bool load_with_documents(Job *job, bool drawn, size_t *n)
 {
     Run *run = &job->run;
     if (!read_texts(job) || !load_model(job, job->o.arguments[0]) || !check_documents(job))
         return false;
-    uint64_t docs = job->o.docs ? job->o.docs : most;
+    uint64_t docs = job->o.docs ? job->o.docs : run->docs.n;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
+    if (drawn && !(*n = draw_documents(job))) return false;
     for (size_t i = 0; i < *n; i++) {
         const Document *doc = &run->docs.list[i];
         size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
@@ -145,8 +176,8 @@ static bool run_eval(Job *job)
 {
     Run *run = &job->run;
     size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, SIZE_MAX, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL);
+    if (!load_with_documents(job, false, &n_docs)) return false;
+    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");
@@ -162,9 +193,14 @@ static bool run_heads(Job *job)
 {
     const Options *o = &job->o;
     size_t n_docs = 0;
+    if (o->votes && o->n_arguments < 2) return usage("--votes needs a word");
+    bool seed = was_given(o, CONFIG(seed));
+    if (o->docs && seed) return usage("--docs takes the first documents, --seed draws: not both");
     if (o->n_arguments < 2)
-        return load_with_documents(job, 1000, &n_docs) && show_heads(job, n_docs);
-    if (o->data || o->docs) return usage("--data and --docs do not apply to a single word");
+        return load_with_documents(job, !o->docs, &n_docs) && show_heads(job, n_docs);
+    if (o->data || o->docs || seed) {
+        return usage("--data, --docs and --seed do not apply to a single word");
+    }
     return load_model(job, o->arguments[0]) &&
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }

@@ -1,31 +1,72 @@
-/* heads.c: what the attention heads do. Attention is read off the tape: every weighted sum there is
- * one head at one position. Its first operand holds the weights, one per position looked at.
+/* heads.c: what the attention heads do. Attention is read off the tape: a weighted sum of values
+ * there is one head at one position, and addresses say which. Its first operand holds the weights,
+ * one per position looked at.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
 #include "threads.h"
 
-// The next weighted sum from entry *at on, or NULL. Its layer, head and position follow from how
-// many came before it.
-static const Entry *next_attention(const Tape *tape, size_t *at)
+#include <inttypes.h>
+#include <locale.h>
+
+// Which of the n rows of a layer's cached values this address is in; n: in none.
+static size_t row_of(const Model *model, size_t li, size_t n, const double *address)
 {
-    while (*at < tape->n_entries && tape->entries[*at].op != OP_WEIGHTED_SUM) ++*at;
-    return *at < tape->n_entries ? &tape->entries[(*at)++] : NULL;
+    uintptr_t start = (uintptr_t)model->values[li], at = (uintptr_t)address;
+    size_t row = model->n_embd * sizeof *address;
+    return at >= start && at - start < n * row ? (size_t)(at - start) / row : n;
 }
 
-// Adds what each head looked at in the latest document.
-static void add_attention(const Model *model, HeadStats *stats)
+// The layer whose attn_wo this entry applies; n_layer: none.
+static size_t layer_mixed_by(const Model *model, const Entry *e)
 {
-    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, k = 0;
-    for (const Entry *attention; (attention = next_attention(&model->tape, &at)); k++) {
-        HeadStats *head = &stats[k % n_heads];
-        size_t query = k / n_heads;
-        for (size_t key = 0; key < attention->n; key++) {
-            double weight = attention->a[key];
+    size_t li = 0;
+    while (li < model->n_layer && !(e->op == OP_LINEAR && e->w == model->layers[li].attn_wo)) li++;
+    return li;
+}
+
+// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, none
+// later than the position, and attn_wo reads its result in the place of this head. Called for each
+// entry in turn: found->query is the position whose value was made last.
+bool read_attention(const Model *model, size_t n, size_t at, Attention *found)
+{
+    const Entry *e = &model->tape.entries[at], *end = model->tape.entries + model->tape.n_entries;
+    for (size_t li = 0; li < model->n_layer; li++) {
+        size_t row = row_of(model, li, n, e->out);
+        if (row < n) found->query = row;
+    }
+    if (e->op != OP_WEIGHTED_SUM || e->stride != model->n_embd) return false;
+    const double *out = e->out;  // copied to where attn_wo reads it
+    for (const Entry *user = e + 1; user < end; user++) {
+        size_t li = layer_mixed_by(model, user);
+        if (li == model->n_layer) {
+            if (user->a == out) out = user->out;
+            continue;
+        }
+        size_t place = (size_t)((uintptr_t)out - (uintptr_t)user->a) / sizeof *out;
+        if (place >= model->n_embd) continue;
+        size_t first = row_of(model, li, n, e->b), query = found->query;
+        *found = (Attention){e, li, place / model->head_dim, query, first};
+        return first + e->n <= query + 1;
+    }
+    return false;
+}
+
+// Adds what each head looks at in a document of n positions.
+static void add_attention(const Model *model, size_t n, HeadStats *stats)
+{
+    Attention attention = {0};
+    for (size_t at = model->tape.kept_entries; at < model->tape.n_entries; at++) {
+        if (!read_attention(model, n, at, &attention)) continue;
+        HeadStats *head = &stats[attention.layer * model->n_head + attention.head];
+        head->n_positions++;
+        for (size_t i = 0; i < attention.sum->n; i++) {
+            double weight = attention.sum->a[i];
             double *share = &head->elsewhere;
+            size_t key = attention.first + i;
             if (key == 0) share = &head->first;
-            if (key + 1 == query) share = &head->previous;
-            if (key == query) share = &head->self;
+            if (key + 1 == attention.query) share = &head->previous;
+            if (key == attention.query) share = &head->self;
             *share += weight;
             head->entropy -= weight > 0 ? weight * log2(weight) : 0;
         }
@@ -54,9 +95,10 @@ static void run_document(void *context, size_t i, double *unused)
 enum { MOST = 64 };  // documents at the same time
 
 // The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
-// order of the documents, so the number of threads does not matter. stats may be NULL.
+// order of the documents, so the number of threads does not matter. stats may be NULL, and each,
+// where the sum of a document's losses goes.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
-                 HeadStats *stats)
+                 HeadStats *stats, double *each)
 {
     static Evaluation evaluations[MOST];
     size_t n = 1, most = n_threads > 1 ? 4 * n_threads : 1;
@@ -74,17 +116,39 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
             for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
             share(run_document, evaluations, k, NULL);
         }
-        sum += evaluation->loss * (double)evaluation->n_tokens;
+        double loss = evaluation->loss * (double)evaluation->n_tokens;
+        sum += loss;
+        if (each) each[i] = loss;
         *n_tokens += evaluation->n_tokens;
-        if (stats) add_attention(evaluation->model, stats);
+        if (stats) add_attention(evaluation->model, evaluation->n_tokens, stats);
     }
     while (n > 1) free_workspace(&evaluations[--n].copy);
     return sum / (double)*n_tokens;
 }
 
+// The standard error of a mean over tokens, where the documents are a sample of more like them: each
+// has a sum over its tokens, here less that of another model.
+static double error_of_mean(const Model *model, const Document *docs, size_t n_docs,
+                            const double *each, const double *other)
+{
+    double n = (double)n_docs, tokens = 0, sum = 0, squares = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double mean = pass ? sum / tokens : 0;
+        for (size_t i = 0; i < n_docs; i++) {
+            double t = fmin((double)docs[i].length + 1, (double)model->block_size);
+            double x = each[i] - (other ? other[i] : 0);
+            if (!pass) tokens += t;
+            if (!pass) sum += x;
+            squares += pass ? (x - mean * t) * (x - mean * t) : 0;
+        }
+    }
+    return n > 1 ? sqrt(squares * n / (n - 1)) / tokens : HUGE_VAL;
+}
+
 // The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
 // training needs, holds the matrix meanwhile.
-static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h)
+static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h,
+                           double *each)
 {
     Matrix *wo = model->layers[h / model->n_head].attn_wo;
     double *backup = model->m, *columns = wo->data + h % model->n_head * model->head_dim;
@@ -93,9 +157,17 @@ static double loss_without(Model *model, const Document *docs, size_t n_docs, si
     for (size_t row = 0; row < wo->rows; row++) {
         memset(columns + row * wo->cols, 0, model->head_dim * sizeof *columns);
     }
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL);
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, NULL, each);
     memcpy(wo->data, backup, bytes);
     return loss;
+}
+
+static bool no_attention(const char *path)
+{
+    return fail(
+        "%s: gpt() has no head in some place: a weighted sum of rows of its layer's values, "
+        "up to its own position",
+        path);
 }
 
 static void say_stats_values(const Model *model, const HeadStats *stats, double loss)
@@ -109,6 +181,20 @@ static void say_stats_values(const Model *model, const HeadStats *stats, double 
     }
 }
 
+static void say_documents(const Job *job, size_t n_docs)
+{
+    char text[160];
+    uint64_t seed =
+        was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : job->checkpoint.options.config.seed;
+    int n = snprintf(text, sizeof text, "Over %s%zu documents", job->o.docs ? "the first " : "",
+                     n_docs);
+    if (!job->o.docs) {
+        snprintf(text + n, sizeof text - (size_t)n, " that seed %" PRIu64 " draws%s", seed,
+                 job->held_out.n ? " from those held out of training" : "");
+    }
+    say_wrapped(text, 0, 2, terminal_of(STDOUT_FILENO).columns);
+}
+
 bool show_heads(Job *job, size_t n_docs)
 {
     const char *path = job->o.arguments[0];
@@ -116,17 +202,20 @@ bool show_heads(Job *job, size_t n_docs)
     const Document *docs = job->run.docs.list;
     size_t n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
-    if (!stats) return no_memory();
+    double *each = job->losses = calloc(2 * n_docs, sizeof *each), *without = each + n_docs;
+    if (!stats || !each) return no_memory();
     model->tape.fused = true;  // heads are read off whole entries, in every build
-    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats), tokens = (double)n_tokens;
+    double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);
     for (size_t h = 0; h < n_heads; h++) {
+        if (stats[h].n_positions != n_tokens) return no_attention(path);
         stats[h].self /= tokens;
         stats[h].previous /= tokens;
         stats[h].first /= tokens;
         stats[h].elsewhere /= tokens;
         stats[h].entropy /= tokens;
-        stats[h].loss = loss_without(model, docs, n_docs, h);
+        stats[h].loss = loss_without(model, docs, n_docs, h, without);
+        stats[h].error = error_of_mean(model, docs, n_docs, without, each);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", path,
                         h / model->n_head, h % model->n_head);
@@ -135,20 +224,26 @@ bool show_heads(Job *job, size_t n_docs)
     if (job->o.tsv) {
         say_stats_values(model, stats, loss);
     } else {
-        say_stats(model, stats, loss);
+        say_stats(model, stats, loss, error_of_mean(model, docs, n_docs, each, NULL));
+        say_documents(job, n_docs);
         say_findings(model, stats, loss);
     }
     return true;
 }
 
-static void say_map_values(const Model *model, const double *const *weights, size_t n)
+// Where a row of the maps begins: the one of head h at position `query`, query + 1 weights long.
+size_t map_row(size_t n_heads, size_t query, size_t h)
+{
+    return n_heads * (query * (query + 1) / 2) + h * (query + 1);
+}
+
+static void say_map_values(const Model *model, const double *maps, size_t n)
 {
     size_t n_heads = model->n_layer * model->n_head;
     say("layer\thead\tquery\tkey\tweight\n");
     for (size_t k = 0; k < n_heads * n; k++) {
         size_t h = k / n, query = k % n;
-        // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): as in draw_maps()
-        const double *w = weights[query * n_heads + h];
+        const double *w = maps + map_row(n_heads, query, h);
         for (size_t key = 0; key <= query; key++) {
             say("%zu\t%zu\t%zu\t%zu\t%.17g\n", h / model->n_head, h % model->n_head, query, key,
                 w[key]);
@@ -156,26 +251,41 @@ static void say_map_values(const Model *model, const double *const *weights, siz
     }
 }
 
+// Reads the maps of n positions off the tape. What a head does not look at is 0.
+static bool read_maps(Job *job, size_t n)
+{
+    const Model *model = &job->run.model;
+    size_t n_heads = model->n_layer * model->n_head, n_found = 0;
+    Attention attention = {0};
+    job->maps = calloc(map_row(n_heads, n, 0), sizeof *job->maps);
+    if (!job->maps) return no_memory();
+    for (size_t at = model->tape.kept_entries; at < model->tape.n_entries; at++) {
+        if (!read_attention(model, n, at, &attention)) continue;
+        const Entry *sum = attention.sum;
+        size_t h = attention.layer * model->n_head + attention.head;
+        memcpy(job->maps + map_row(n_heads, attention.query, h) + attention.first, sum->a,
+               sum->n * sizeof *sum->a);
+        n_found++;
+        if (!all_finite(sum->a, sum->n)) {
+            return fail("%s: the attention is not finite", job->o.arguments[0]);
+        }
+    }
+    return n_found == n_heads * n || no_attention(job->o.arguments[0]);
+}
+
 bool show_word(Job *job)
 {
     Run *run = &job->run;
-    Model *model = &run->model;
-    model->tape.fused = true;  // heads are read off whole entries, in every build
-    size_t n_heads = model->n_layer * model->n_head, at = model->tape.kept_entries, n = 0;
-    mean_loss(model, &job->samples.prompt, 1, &n, NULL);
-    // NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is one position at least
-    job->weights = malloc(n_heads * n * sizeof *job->weights);
-    if (!job->weights) return no_memory();
-    for (size_t k = 0; k < n_heads * n; k++) {
-        const Entry *attention = next_attention(&model->tape, &at);
-        bool finite = attention && all_finite(attention->a, k / n_heads + 1);
-        if (!finite) return fail("%s: the attention is not finite", job->o.arguments[0]);
-        job->weights[k] = attention->a;
-    }
+    run->model.tape.fused = true;  // heads are read off whole entries, in every build
+    size_t n = 0;
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
+    mean_loss(&run->model, &job->samples.prompt, 1, &n, NULL, NULL);
+    if (job->o.votes) return show_votes(job, n);
+    if (!read_maps(job, n)) return false;
     if (job->o.tsv) {
-        say_map_values(model, job->weights, n);
+        say_map_values(&run->model, job->maps, n);
     } else {
-        draw_maps(run, job->weights, n);
+        draw_maps(run, job->maps, n);
     }
     return true;
 }

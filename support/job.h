@@ -60,7 +60,21 @@ typedef struct {
     double self, previous, first, elsewhere;  // shares of its attention, by the first that fits
     double entropy;                           // bits: 0 for one position, log2(n) for n alike
     double loss;                              // of the model without this head
+    double error;                             // the standard error of what that adds to the loss
+    size_t n_positions;                       // where it was seen
 } HeadStats;
+
+// A head at a position. sum->a[i] is its weight for position first + i.
+typedef struct {
+    const Entry *sum;
+    size_t layer, head, query, first;
+} Attention;
+
+// What stands for a character on the screen, and its width in columns.
+typedef struct {
+    char text[8];
+    int columns;
+} Label;
 
 // The losses of a log, one per step without a gap.
 typedef struct {
@@ -98,10 +112,12 @@ typedef struct Job {
     struct stat data_file;        // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
+    Documents held_out;  // a part of run.docs
     Batch batch;
     Samples samples;
-    const double **weights;  // heads: attention in one word, [position][layer][head]
-    HeadStats *stats;        // heads: [layer][head] over a file
+    double *maps;      // heads: attention in one word, [position][layer][head][position]
+    HeadStats *stats;  // heads: [layer][head] over a file
+    double *losses;    // heads: of each document, with all heads and without one
     Page page;
 } Job;
 
@@ -151,14 +167,25 @@ bool fail_stopped(Job *job, const char *reason);  // saves, records the error, r
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);
 bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
+bool is_known_document(Job *job, const Document *doc, const uint32_t *uchars);
+size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
-// heads.c, maps.c
+// holdout.c
+bool hold_out(Job *job, size_t n_held, const uint32_t *uchars);  // uchars: as hash_text() has it
+
+// heads.c, maps.c, votes.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
-                 HeadStats *stats);
+                 HeadStats *stats, double *each);
 bool show_heads(Job *job, size_t n_docs);  // over the first documents
 bool show_word(Job *job);                  // in the prompt
-void draw_maps(const Run *run, const double *const *weights, size_t n);
-void say_stats(const Model *model, const HeadStats *stats, double loss);
+bool show_votes(Job *job, size_t n);       // the n positions on the tape
+bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
+size_t map_row(size_t n_heads, size_t query, size_t h);
+void draw_maps(const Run *run, const double *maps, size_t n);
+Label token_label(const Run *run, Terminal screen, size_t token);
+Label position_label(const Run *run, Terminal screen, size_t i);
+void say_label(Label label, size_t width);
+void say_stats(const Model *model, const HeadStats *stats, double loss, double error);
 void say_findings(const Model *model, const HeadStats *stats, double loss);
 
 // page.c

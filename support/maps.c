@@ -4,7 +4,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <locale.h>
 #include <stdarg.h>
 #include <wchar.h>
 
@@ -28,16 +27,10 @@ PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...
     say_wrapped(text, 0, 2, width);
 }
 
-// The label of a position, and its width in columns.
-typedef struct {
-    char text[8];
-    int columns;
-} Label;
-
 // ^ is the start. Invisible characters get a visible sign.
-static Label label_of(const Run *run, Terminal screen, size_t i)
+Label token_label(const Run *run, Terminal screen, size_t token)
 {
-    uint32_t code = i ? run->tokenizer.uchars[run->model.tokens[i]] : '^';
+    uint32_t code = token < run->tokenizer.BOS ? run->tokenizer.uchars[token] : '^';
     if (is_space(code)) code = paint_of(screen) == DIGITS ? '_' : 0x2423;  // an open box
     if (is_control(code)) code = '?';
     int columns = wcwidth((wchar_t)code);
@@ -49,7 +42,12 @@ static Label label_of(const Run *run, Terminal screen, size_t i)
     return label;
 }
 
-static void say_label(Label label, size_t width)
+Label position_label(const Run *run, Terminal screen, size_t i)
+{
+    return token_label(run, screen, i ? run->model.tokens[i] : run->tokenizer.BOS);
+}
+
+void say_label(Label label, size_t width)
 {
     int left = ((int)width - label.columns) / 2, right = (int)width - label.columns - left;
     say("%*s%s%*s", left, "", label.text, right, "");
@@ -89,7 +87,7 @@ static Layout lay_out_maps(const Run *run, Terminal screen, size_t n)
 {
     Layout map = {.n = n, .label = 1};
     for (size_t i = 0; i < n; i++) {
-        if (label_of(run, screen, i).columns > 1) map.label = 2;
+        if (position_label(run, screen, i).columns > 1) map.label = 2;
     }
     map.cell = map.label + 1 + 3 * n <= screen.columns ? 3 : map.label;
     map.one = map.label + 1 + map.cell * n + (map.cell < 3 ? 5 : 0);
@@ -101,10 +99,10 @@ static Layout lay_out_maps(const Run *run, Terminal screen, size_t n)
 static size_t say_row(const Run *run, Terminal screen, Layout map, size_t row, const double *w)
 {
     size_t strongest = argmax(w, row);
-    say_label(row ? label_of(run, screen, row - 1) : (Label){"", 0}, map.label);
+    say_label(row ? position_label(run, screen, row - 1) : (Label){"", 0}, map.label);
     say(" ");
     for (size_t key = 0; !row && key < map.n; key++) {
-        say_label(label_of(run, screen, key), map.cell);
+        say_label(position_label(run, screen, key), map.cell);
     }
     for (size_t key = 0; key < row; key++) say_cell(screen, w[key], key == strongest, map.cell);
     if (!row || map.cell == 3) return map.label + 1 + map.cell * (row ? row : map.n);
@@ -113,9 +111,8 @@ static size_t say_row(const Run *run, Terminal screen, Layout map, size_t row, c
 }
 
 // The maps of n positions, as many side by side as fit.
-void draw_maps(const Run *run, const double *const *weights, size_t n)
+void draw_maps(const Run *run, const double *maps, size_t n)
 {
-    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "");  // for wcwidth() alone
     const Model *model = &run->model;
     Terminal screen = terminal_of(STDOUT_FILENO);
     Layout map = lay_out_maps(run, screen, n);
@@ -132,8 +129,7 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
         for (size_t row = 0; row <= n; row++) {
             say("\n");
             for (size_t h = from; h < to; h++) {
-                // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): all were read
-                const double *w = row ? weights[(row - 1) * n_heads + h] : NULL;
+                const double *w = row ? maps + map_row(n_heads, row - 1, h) : NULL;
                 size_t used = say_row(run, screen, map, row, w);
                 if (h + 1 < to) say("%*s", (int)(map.one + gap - used), "");
             }
@@ -151,29 +147,30 @@ void draw_maps(const Run *run, const double *const *weights, size_t n)
 }
 
 // One row per head; on a narrow screen, a few lines per head.
-void say_stats(const Model *model, const HeadStats *stats, double loss)
+void say_stats(const Model *model, const HeadStats *stats, double loss, double error)
 {
     Terminal screen = terminal_of(STDOUT_FILENO);
     size_t n_heads = model->n_layer * model->n_head;
     bool wide = screen.columns >= 80;
     double max = 0;
     for (size_t h = 0; h < n_heads; h++) max = fmax(max, fabs(stats[h].loss - loss));
-    if (wide) say("layer head   self previous  first elsewhere entropy loss_without  change\n");
+    if (wide) say("layer head   self previous  first elsewhere entropy without  change  error\n");
     for (size_t h = 0; h < n_heads; h++) {
         const HeadStats *head = &stats[h];
         double change = head->loss - loss;
-        int marks = max > 0 ? (int)(7 * fabs(change) / max + 0.5) : 0;
-        say_sentence(wide ? SIZE_MAX : screen.columns,  // a table's row is not broken
-                     wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %12.4f %+7.4f%s%.*s"
-                          : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
-                            "elsewhere %.1f%%, entropy %.2f, loss_without %.4f, change %+.4f%s%.*s",
-                     h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
-                     100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
-                     marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
-                     screen.unicode ? "███████" : "#######");
+        int marks = max > 0 ? (int)(5 * fabs(change) / max + 0.5) : 0;
+        say_sentence(
+            wide ? SIZE_MAX : screen.columns,  // a table's row is not broken
+            wide ? "%5zu %4zu %5.1f%% %7.1f%% %5.1f%% %8.1f%% %7.2f %7.4f %+7.4f %6.4f%s%.*s"
+                 : "layer %zu head %zu: self %.1f%%, previous %.1f%%, first %.1f%%, "
+                   "elsewhere %.1f%%, entropy %.2f, without %.4f, change %+.4f, error %.4f%s%.*s",
+            h / model->n_head, h % model->n_head, 100 * head->self, 100 * head->previous,
+            100 * head->first, 100 * head->elsewhere, head->entropy, head->loss, change,
+            head->error, marks ? " " : "", screen.unicode ? 3 * marks : marks,  // bytes
+            screen.unicode ? "█████" : "#####");
     }
     say("\n");
-    say_sentence(screen.columns, "The loss with all heads: %.4f", loss);
+    say_sentence(screen.columns, "The loss with all heads: %.4f, standard error %.4f", loss, error);
 }
 
 // What stands out, in words, and only if the numbers support it.

@@ -47,7 +47,7 @@ typedef struct {
     uint64_t step, fingerprint;  // of the run and its documents; in model files only
     double loss;                 // of the latest step, or 0 before the first; in model files only
     bool greedy;                 // temperature 0: take the likeliest token
-    bool new, quiet, tsv, help, version;
+    bool new, quiet, tsv, votes, help, version;
 } Options;
 
 enum { TRAIN = 1, SAMPLE = 2, EVAL = 4, HEADS = 8, PAGE = 16 };  // commands, as bits

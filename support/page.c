@@ -251,7 +251,7 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
     Model *model = &job->run.model;
     const uint32_t *uchars = job->run.tokenizer.uchars;
     size_t n = 0;
-    double loss = mean_loss(model, doc, 1, &n, NULL);
+    double loss = mean_loss(model, doc, 1, &n, NULL, NULL);
     say("%s[\"", comma);
     for (size_t i = 0; i < doc->length; i++) say_character(uchars[doc->tokens[i]]);
     if (isfinite(loss))

@@ -54,6 +54,27 @@ bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
     return true;
 }
 
+bool is_known_document(Job *job, const Document *doc, const uint32_t *uchars)
+{
+    return is_known(&job->samples, doc, uchars, false);
+}
+
+// Moves the documents that differ from all before them to the front, until there are n of them.
+// Returns how many there are.
+size_t keep_distinct(Job *job, Documents *docs, size_t n)
+{
+    size_t kept = 0;
+    free(job->samples.known);
+    if (!know_documents(job, 0, docs->n, NULL)) return 0;
+    for (size_t i = 0; i < docs->n && kept < n; i++) {
+        Document doc = docs->list[i];
+        if (is_known(&job->samples, &doc, NULL, true)) continue;
+        docs->list[i] = docs->list[kept];
+        docs->list[kept++] = doc;
+    }
+    return kept;
+}
+
 // If the probabilities are not finite, the sample ends, and after_sample() reports it.
 size_t choose_token(Run *run, const double *probs, size_t pos_id)
 {

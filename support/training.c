@@ -107,8 +107,9 @@ bool begin_training(Run *run)
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_run(run);
-    return !job->progress.show_bar ||
-           know_documents(job, n - (size_t)holdout, 0, run->tokenizer.uchars);
+    const uint32_t *uchars = run->tokenizer.uchars;
+    if (holdout) return hold_out(job, (size_t)holdout, uchars);
+    return !job->progress.show_bar || know_documents(job, n, 0, uchars);
 }
 
 // With --save, saves the run, unless this step is saved already. The log is flushed first: it never
@@ -261,18 +262,18 @@ bool end_training(Run *run, bool trained)
     const Model *model = &run->model;
     const Options *o = &run->job->o;
     bool lesson = o->recipe == RECIPE_LESSON;
-    size_t holdout = (size_t)run->config->holdout, n_tokens;
+    const Documents *held_out = &run->job->held_out;
+    size_t n_tokens;
     if (trained && !all_finite(model->params, (size_t)model->num_params)) {
         trained = fail("a parameter is no longer finite");
     }
     if (!end_progress(run->job, trained)) return false;
-    if (holdout) {
-        const Document *held_out = run->docs.list + run->docs.n - holdout;
-        double loss = mean_loss(&run->model, held_out, holdout, &n_tokens, NULL);
+    if (held_out->n) {
+        double loss = mean_loss(&run->model, held_out->list, held_out->n, &n_tokens, NULL, NULL);
         if (!output_ok()) return false;
         if (!isfinite(loss)) return fail("the loss of the documents held out is not finite");
         const char *new_line = run->job->progress.show_lines && !lesson ? "\n" : "";
-        say("%sheld out: %zu docs, loss %.4f\n", new_line, holdout, loss);
+        say("%sheld out: %zu docs, loss %.4f\n", new_line, held_out->n, loss);
     }
     const char *kind = lesson ? "" : " (new, hallucinated names)";
     if (!o->quiet || o->config.samples) say("\n--- inference%s ---\n", kind);

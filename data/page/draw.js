@@ -1,8 +1,8 @@
 // When views are drawn, and where the page stands: what is near the screen first, the rest when it comes near.
 "use strict";
 
-const VIEW_NAMES = ["time", "chips", "map", "next", "votes", "inspector", "made", "learn", "heads", "units", "numbers", "samples",
-                    "points", "file", "walk"];
+const VIEW_NAMES = ["time", "chips", "map", "next", "votes", "inspector", "made", "learn", "heads", "units", "numbers",
+                    "samples", "points", "file", "walk"];
 const SECTIONS = ["next", "votes", "learn", "heads", "units", "numbers", "samples", "points", "file"];
 // these wait while the run plays
 const WAIT = new Set(["units", "numbers", "samples", "points", "file", "inspector", "made"]);

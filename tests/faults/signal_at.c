@@ -44,10 +44,10 @@ static int report_then(bool ok)
 }
 
 static double mean_loss_then(Model *model, const Document *docs, size_t n, size_t *n_tokens,
-                             HeadStats *stats)
+                             HeadStats *stats, double *each)
 {
     moment("evaluation", 0);
-    return mean_loss(model, docs, n, n_tokens, stats);
+    return mean_loss(model, docs, n, n_tokens, stats, each);
 }
 
 static int fsync_then(int file)

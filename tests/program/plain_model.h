@@ -188,8 +188,9 @@ static inline void close_model(PlainModel *m)
 /* ------------------------------------------------------------------------------------------------------------------
  * The model, with plain loops.
  */
-static double weights[MOST_LAYERS][MOST][MOST]
-                     [MOST];  // [layer][head][query][key], of the last tokens that were run
+// Of the last tokens that were run: [layer][head][query][key], and what else a position computes.
+static double weights[MOST_LAYERS][MOST][MOST][MOST], value_rows[MOST_LAYERS][MOST][MOST];
+static double emb_norms[MOST][MOST], acts[MOST_LAYERS][MOST][4 * MOST], logits[MOST][MOST_TOKENS];
 
 static inline void times(double *out, const Tensor *w, const double *x)
 {
@@ -229,20 +230,21 @@ static inline void to_shares(double *x, size_t n)
 // Runs n tokens, and returns the sum of the losses of those that follow each.
 static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, size_t n)
 {
-    static double k[MOST_LAYERS][MOST][MOST], v[MOST_LAYERS][MOST][MOST];
+    static double k[MOST_LAYERS][MOST][MOST];
     size_t E = m->n_embd, head_dim = E / m->n_head;
     double loss = 0;
     for (size_t p = 0; p < n; p++) {
-        double x[MOST], y[MOST], q[MOST], heads[MOST], wide[4 * MOST], scores[MOST_TOKENS];
+        double x[MOST], y[MOST], q[MOST], heads[MOST], shares[MOST_TOKENS];
         for (size_t i = 0; i < E; i++) {
             y[i] = m->wte.data[tokens[p] * E + i] + m->wpe.data[p * E + i];
         }
         normalize(x, y, E);
+        memcpy(emb_norms[p], x, E * sizeof *x);
         for (size_t li = 0; li < m->n_layer; li++) {
             normalize(y, x, E);
             times(q, &m->wq[li], y);
             times(k[li][p], &m->wk[li], y);
-            times(v[li][p], &m->wv[li], y);
+            times(value_rows[li][p], &m->wv[li], y);
             for (size_t h = 0; h < m->n_head; h++) {
                 double *w = weights[li][h][p];
                 for (size_t t = 0; t <= p; t++) {
@@ -256,7 +258,7 @@ static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, siz
                 for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
                     heads[i] = 0;
                     for (size_t t = 0; t <= p; t++) {
-                        heads[i] += w[t] * v[li][t][i];
+                        heads[i] += w[t] * value_rows[li][t][i];
                     }
                 }
             }
@@ -265,6 +267,7 @@ static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, siz
                 x[i] += y[i];
             }
             normalize(y, x, E);
+            double *wide = acts[li][p];
             times(wide, &m->fc1[li], y);
             for (size_t i = 0; i < 4 * E; i++) {
                 wide[i] = fmax(wide[i], 0);
@@ -275,9 +278,10 @@ static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, siz
                 x[i] += y[i];
             }
         }
-        times(scores, &m->lm_head, x);
-        to_shares(scores, m->n_vocab + 1);
-        loss -= log(scores[tokens[p + 1]]);
+        times(logits[p], &m->lm_head, x);
+        memcpy(shares, logits[p], (m->n_vocab + 1) * sizeof *shares);
+        to_shares(shares, m->n_vocab + 1);
+        loss -= log(shares[tokens[p + 1]]);
     }
     return loss;
 }

@@ -214,6 +214,76 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
     free(text);
 }
 
+// Each document's summed loss, and how many tokens it has.
+static size_t plain_losses(const PlainModel *f, const char *docs, size_t n_docs, double *losses,
+                           double *n_tokens)
+{
+    size_t n_bytes, d = 0;
+    char *list = read_file(docs, &n_bytes), *rest = list, *line;
+    for (; d < n_docs && (line = strtok_r(rest, "\n", &rest)); d++) {
+        uint32_t tokens[MOST + 1];
+        size_t n = tokens_of(f, line, tokens);
+        losses[d] = plain_loss(f, tokens, n);
+        n_tokens[d] = (double)n;
+    }
+    free(list);
+    return d;
+}
+
+// The standard error of sum(x) / sum(t), for documents that are a sample of many.
+static double error_of_ratio(const double *x, const double *t, size_t n)
+{
+    double sum = 0, tokens = 0, variance = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        tokens += t[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        variance += pow(x[i] - t[i] * sum / tokens, 2) / ((double)n - 1);
+    }
+    return sqrt(variance / (double)n) / (tokens / (double)n);
+}
+
+// The standard errors in the table for people, to the digits it has.
+static void check_errors(const char *name, const char *path, const PlainModel *f, const char *docs)
+{
+    enum { DOCS = 50 };
+    double losses[DOCS], without[DOCS], n_tokens[DOCS], seen = NAN;
+    char arguments[512], what[256];
+    size_t n = plain_losses(f, docs, DOCS, losses, n_tokens);
+    snprintf(arguments, sizeof arguments, "heads %s --docs %d --data %s", path, DOCS, docs);
+    char *text = output_of(arguments), *line = strstr(text, "standard error ");
+    if (line) {
+        sscanf(line, "standard error %lf", &seen);
+    }
+    snprintf(what, sizeof what, "%s: the standard error of the loss", name);
+    check_near(what, error_of_ratio(losses, n_tokens, n), seen, 0.5001e-4);
+    char *rest = text;
+    strtok_r(rest, "\n", &rest);
+    for (size_t h = 0; h < f->n_layer * f->n_head; h++) {
+        size_t li = h / f->n_head, head_dim = f->n_embd / f->n_head;
+        double figure[4] = {NAN, NAN, NAN, NAN};
+        line = strtok_r(rest, "\n", &rest);
+        if (line) {
+            sscanf(line, "%*u %*u %*f%% %*f%% %*f%% %*f%% %*f %lf %lf %lf", &figure[0], &figure[1],
+                   &figure[2]);
+        }
+        PlainModel silenced = open_model(path);
+        for (size_t i = 0; i < f->n_embd * f->n_embd; i++) {
+            bool of_head = i % f->n_embd / head_dim == h % f->n_head;
+            silenced.wo[li].data[i] *= of_head ? 0 : 1;
+        }
+        plain_losses(&silenced, docs, DOCS, without, n_tokens);
+        close_model(&silenced);
+        for (size_t i = 0; i < n; i++) {
+            without[i] -= losses[i];
+        }
+        snprintf(what, sizeof what, "%s: the standard error of what head %zu changes", name, h);
+        check_near(what, error_of_ratio(without, n_tokens, n), figure[2], 0.5001e-4);
+    }
+    free(text);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * What is said in words: exactly what the figures carry. Models are made for it.
  */
@@ -268,8 +338,11 @@ static void check_words(const char *name, const char *path, const char *must_say
     expected_words(figures, expected, sizeof expected);
     snprintf(arguments, sizeof arguments, "heads %s --docs 50", path);
     char *text = output_of(arguments), *words = strstr(text, "The loss with all heads: ");
-    words = words ? strchr(words, '\n') : NULL;
-    words = words ? words + 1 : text;
+    for (int i = 0; i < 2 && words; i++) {  // that line, and which documents
+        words = strchr(words, '\n');
+        words = words ? words + 1 : NULL;
+    }
+    words = words ? words : text;
     bool same = strcmp(words, expected) == 0;
     check(same, "%s: the words are those that the figures carry%s%s%s%s", name,
           same ? "" : ": expected ", same ? "" : expected, same ? "" : ", saw ", same ? "" : words);
@@ -399,9 +472,174 @@ static void check_made_models(void)
                 "microgpt: " FOLDER "/made: the attention is not finite\n");
     check_error("heads " FOLDER "/made maria --tsv 2>&1",
                 "microgpt: " FOLDER "/made: the attention is not finite\n");
+    check_error("heads " FOLDER "/made maria --votes 2>&1",
+                "microgpt: " FOLDER
+                "/made: the votes do not add up to the logits: not finite, or gpt() adds more\n");
     check_error("heads " FOLDER "/made 2>&1",
                 "microgpt: " FOLDER "/made: the loss is not finite\n");
     close_model(&f);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The votes: each of them, and their sums.
+ */
+
+// u . w[:, col], with u the row of lm_head for a character, less the mean row.
+static double read_through(const PlainModel *f, const Tensor *w, size_t col, size_t id)
+{
+    size_t V = f->n_vocab + 1, E = f->n_embd;
+    double sum = 0;
+    for (size_t j = 0; j < E; j++) {
+        double u = f->lm_head.data[id * E + j];
+        for (size_t k = 0; k < V; k++) {
+            u -= f->lm_head.data[k * E + j] / (double)V;
+        }
+        sum += u * (w ? w->data[j * w->cols + col] : emb_norms[col][j]);
+    }
+    return sum;
+}
+
+// The votes for one character at one position, in the order of the program.
+static size_t plain_votes(const PlainModel *f, size_t position, size_t id, char (*names)[64],
+                          double *votes)
+{
+    size_t n = 0, head_dim = f->n_embd / f->n_head;
+    sprintf(names[n], "%zu\t%zu\tself\t\t\t\t", position, id);
+    votes[n++] = read_through(f, NULL, position, id);
+    for (size_t li = 0; li < f->n_layer; li++) {
+        double through[MOST];
+        for (size_t c = 0; c < f->n_embd; c++) {
+            through[c] = read_through(f, &f->wo[li], c, id);
+        }
+        for (size_t k = 0; k < f->n_head * (position + 1); k++) {
+            size_t h = k / (position + 1), t = k % (position + 1);
+            sprintf(names[n], "%zu\t%zu\thead\t%zu\t%zu\t%zu\t", position, id, li, h, t);
+            votes[n] = 0;
+            for (size_t c = h * head_dim; c < (h + 1) * head_dim; c++) {
+                votes[n] += weights[li][h][position][t] * through[c] * value_rows[li][t][c];
+            }
+            n++;
+        }
+        for (size_t k = 0; k < 4 * f->n_embd; k++) {
+            double act = acts[li][position][k];
+            sprintf(names[n], "%zu\t%zu\tunit\t%zu\t%zu\t\t", position, id, li, k);
+            votes[n++] = act > 0 ? act * read_through(f, &f->fc2[li], k, id) : 0;
+        }
+    }
+    return n;
+}
+
+// The five likeliest characters, likeliest first, and the true one if it is another. Returns how many.
+static size_t voted_for(const PlainModel *f, size_t position, size_t target, size_t ids[6])
+{
+    size_t n = 0;
+    bool target_in = false;
+    for (; n < 5 && n <= f->n_vocab; n++) {
+        size_t best = SIZE_MAX;
+        for (size_t k = 0; k <= f->n_vocab; k++) {
+            bool taken = false;
+            for (size_t i = 0; i < n; i++) {
+                taken = taken || ids[i] == k;
+            }
+            if (!taken && (best == SIZE_MAX || logits[position][k] > logits[position][best])) {
+                best = k;
+            }
+        }
+        ids[n] = best;
+        target_in = target_in || best == target;
+    }
+    if (!target_in) {
+        ids[n++] = target;
+    }
+    return n;
+}
+
+// Differences, the largest of some words.
+typedef struct {
+    double vote, sum;
+    size_t n_rows, n_sums;
+} Apart;
+
+// All votes in a word. False: a row is not where it should be, or not there; that is reported.
+static bool compare_votes(const char *name, const char *path, const PlainModel *f, const char *word,
+                          Apart *apart)
+{
+    static char row_names[1 + MOST_LAYERS * (MOST * MOST + 4 * MOST)][64];
+    static double votes[1 + MOST_LAYERS * (MOST * MOST + 4 * MOST)];
+    char arguments[512];
+    uint32_t tokens[MOST + 1];
+    snprintf(arguments, sizeof arguments, "heads %s '%s' --votes --tsv", path, word);
+    char *text = output_of(arguments), *rest = text, *line = strtok_r(rest, "\n", &rest);
+    bool ok = line && strcmp(line, "position\tid\tkind\tlayer\tindex\tlooks_at\tvote") == 0;
+    size_t n = tokens_of(f, word, tokens), ids[6];
+    plain_loss(f, tokens, n);
+    for (size_t p = 0; ok && p < n; p++) {
+        double mean = 0;
+        for (size_t k = 0; k <= f->n_vocab; k++) {
+            mean += logits[p][k] / (double)(f->n_vocab + 1);
+        }
+        size_t n_ids = voted_for(f, p, tokens[p + 1], ids);
+        for (size_t i = 0; ok && i < n_ids; i++) {
+            size_t n_votes = plain_votes(f, p, ids[i], row_names, votes);
+            double sum = 0;
+            for (size_t k = 0; ok && k < n_votes; k++) {
+                char again[160] = "";
+                size_t length = strlen(row_names[k]);
+                line = strtok_r(rest, "\n", &rest);
+                ok = line && strncmp(line, row_names[k], length) == 0;
+                double vote = ok ? strtod(line + length, NULL) : NAN;
+                snprintf(again, sizeof again, "%s%.17g", row_names[k], vote);
+                ok = ok && strcmp(line, again) == 0;
+                sum += vote;
+                apart->vote = fmax(apart->vote, distance(votes[k], vote));
+                apart->n_rows++;
+            }
+            apart->sum = fmax(apart->sum, distance(logits[p][ids[i]] - mean, sum));
+            apart->n_sums++;
+        }
+    }
+    if (ok) {
+        line = strtok_r(rest, "\n", &rest);
+    }
+    if (!ok || line) {
+        check(false, "%s, '%s': the rows of the votes, in order: saw %s", name, word,
+              line ? line : "none");
+    }
+    free(text);
+    return ok && !line;
+}
+
+// Names of the list, with 1 to 4 layers and both recipes; with ALL=1, a thousand each.
+static void check_votes(void)
+{
+    size_t n_bytes;
+    const char *path = FOLDER "/voters";
+    for (size_t i = 0; i < 8; i++) {
+        char arguments[256], what[64], *line;
+        snprintf(what, sizeof what, "votes, %zu layers, %s", i / 2 + 1,
+                 i % 2 ? "lesson" : "microgpt");
+        snprintf(
+            arguments, sizeof arguments,
+            "train -q --samples 0 --steps 300 --n-layer %zu --recipe %s --block-size 16 --save %s",
+            i / 2 + 1, i % 2 ? "lesson" : "microgpt", path);
+        free(output_of(arguments));
+        PlainModel f = open_model(path);
+        char *list = read_file("data/names.txt", &n_bytes), *rest = list;
+        size_t n_names = 0, every = all_of_it() ? 32 : 1600;
+        Apart apart = {0};
+        for (size_t d = 0; (line = strtok_r(rest, "\n", &rest)); d++) {
+            if (d % every != 7 || strlen(line) > 15) continue;
+            if (!compare_votes(what, path, &f, line, &apart)) break;
+            n_names++;
+        }
+        check(n_names >= 32000 / every, "%s: %zu names, %zu votes", what, n_names, apart.n_rows);
+        check(apart.vote <= NEAR, "%s: the votes of plain loops: at most %.3g apart", what,
+              apart.vote);
+        check(apart.sum <= NEAR, "%s: %zu sums, each the logit less the mean: at most %.3g apart",
+              what, apart.n_sums, apart.sum);
+        free(list);
+        close_model(&f);
+    }
 }
 
 int main(void)
@@ -445,14 +683,21 @@ int main(void)
         PlainModel f = open_model(path);
         for (size_t w = 0; w < 4; w++) {
             check_word(models[i].name, path, &f, models[i].words[w]);
+            Apart apart = {0};
+            compare_votes(models[i].name, path, &f, models[i].words[w], &apart);
+            check(apart.vote <= NEAR && apart.sum <= NEAR,
+                  "%s, '%s': its votes: %.3g, sums %.3g apart", models[i].name, models[i].words[w],
+                  apart.vote, apart.sum);
         }
         check_table(models[i].name, path, &f, models[i].docs,
                     i + 1 < sizeof models / sizeof models[0] ? 50 : 5);
         if (models[i].docs[strlen(FOLDER) + 1] == 'n') {
+            check_errors(models[i].name, path, &f, models[i].docs);
             check_words(models[i].name, path, anything);
         }
         close_model(&f);
     }
     check_made_models();
+    check_votes();
     return finish();
 }

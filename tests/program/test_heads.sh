@@ -129,6 +129,84 @@ TERM=dumb COLUMNS=18 heads "$model" maria
 first_map | tail -n +3 | sed 's/^[^ ]* *//; s/ .*//' >"$T/saw"
 same_file "digits are tenths" "$T/want" "$T/saw"
 
+# The votes, for people: those of the figures, a line for each head, for the two strongest units of a layer, for the rest.
+two=$T/two.safetensors
+microgpt train -q --samples 0 --n-layer 2 --save "$two" >"$T/train.log" || not_ok "two layers" "a model" "none"
+for word in maria o ''; do
+    heads "$two" "$word" --votes --tsv
+    ids=$(printf %s "$word" | tr a-z '\001-\032' | od -An -v -tu1 | awk '{ for (i = 1; i <= NF; i++) print $i - 1 }')
+    awk -F '\t' -v ids="$ids" '
+        BEGIN { id[split(ids, id, "\n") + 1] = 26; position = layer = "none" }
+        function size(x) { return x < 0 ? -x : x }
+        function end_of_layer() { if (a != "") print a; if (b != "") print b; a = b = "" }
+        function line() { if (head != "") print sum; head = ""; sum = 0 }
+        function end_of_position() { if (position != "none") { line(); end_of_layer(); print rest } rest = 0 }
+        NR == 1 || $2 != id[$1 + 1] { next }
+        $1 != position { end_of_position(); position = $1; layer = "none" }
+        $3 == "self" { print $7; next }
+        $4 != layer { line(); end_of_layer(); layer = $4 }
+        $3 == "head" { if ($5 != head) { line(); head = $5 } sum += $7; next }
+        { line(); x = $7 }
+        x == 0 { next }
+        a == "" || size(x) > size(a) { y = a; a = x; x = y }
+        x != "" && (b == "" || size(x) > size(b)) { y = b; b = x; x = y }
+        { rest += x }
+        END { end_of_position() }' "$T/seen" | awk '{ x = sprintf("%+.2f", $1); print x }' >"$T/want"
+    heads "$two" "$word" --votes
+    grep '^layer\|^the letter\|^everything' "$T/seen" | grep -o ' [+-][0-9]*\.[0-9][0-9]' | tr -d ' ' >"$T/saw"
+    same_file "the votes in '$word': those of --tsv" "$T/want" "$T/saw"
+done
+heads "$model" maria --votes
+same "the votes in maria: a title for each position" "^ m,^m a,^ma r,^mar i,^mari a,^maria the end" \
+    "$(sed -n 's/^after \(.*\) comes \([^:]*\): [0-9]*%.*; votes for .*: [+-][0-9.]*$/\1 \2/p' "$T/seen" | paste -s -d , -)"
+awk '/^after/ { if (n && (sum - want > 0.06 || want - sum > 0.06)) bad++; want = $NF; sum = 0; n++ }
+    /^layer|^the letter|^everything/ { for (i = NF; i > 1; i--) if ($i ~ /^[+-][0-9.]+$/) { sum += $i; break } }
+    END { exit bad || n != 6 }' "$T/seen"
+same "and what is shown adds up to what the title says" 0 $?
+same "the letters the heads look at most" "$(heads "$model" maria --tsv
+    awk -F '\t' 'NR > 1 && $2 == 0 { if (!($3 in top) || $5 > top[$3]) { top[$3] = $5; at[$3] = $4 } }
+        END { for (i = 0; i < 6; i++) printf "%s", substr("^maria", at[i] + 1, 1) }' "$T/seen")" \
+    "$(heads "$model" maria --votes; awk '/^layer 0 head 0/ { printf "%s", $5 }' "$T/seen")"
+for columns in 40 60 80; do
+    COLUMNS=$columns heads "$two" abcdefghijklmno --votes
+    check "$columns columns: the votes are within ($(widest))" [ "$(widest)" -le "$columns" ]
+    COLUMNS=$columns heads "$unicode" '山本太郎' --votes
+    check "$columns columns: the votes of wide characters are within ($(widest))" [ "$(widest)" -le "$columns" ]
+done
+TERM=dumb heads "$model" maria --votes
+same "TERM=dumb: votes in ASCII alone" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
+fails 2 "--votes needs a word" microgpt heads "$model" --votes
+
+# A changed gpt(): heads that look at the last four positions, which are labeled as such; and one with something else.
+# shellcheck disable=SC2086
+changed() { # NAME SED-SCRIPT
+    sed "$2" microgpt.c >"$T/microgpt.c"
+    ! cmp -s microgpt.c "$T/microgpt.c" && $CC $WARN -I. -O1 -DAUTOGRAD_PLAIN $LDFLAGS -o "$T/$1" "$T/microgpt.c" \
+        autograd.c support/*.c -lm 2>"$T/cc.log" && "$T/$1" -q --samples 0 --steps 100 --data data/names.txt \
+        --save "$T/$1.safetensors" >"$T/train.log" || not_ok "gpt() $1" "to compile and run" "$(head -n 3 "$T/cc.log")"
+}
+from='(pos_id > 3 ? pos_id - 3 : 0)'
+changed sliding "s/seen = pos_id + 1;/seen = pos_id < 3 ? pos_id + 1 : 4;/; s/keys\[li\] + hs;/keys[li] + $from * n_embd + hs;/
+    s/values\[li\] + hs;/values[li] + $from * n_embd + hs;/"
+"$T/sliding" heads "$T/sliding.safetensors" alexandra --tsv >"$T/seen"
+same "a window of four: what is outside of it, and the sums" "0 40" "$(awk -F '\t' '
+    NR > 1 { sum[$2, $3] += $5; outside += $4 + 3 < $3 && $5 != 0 }
+    END { for (row in sum) n += sum[row] > 0.999999 && sum[row] < 1.000001; print outside + 0, n }' "$T/seen")"
+"$T/sliding" heads "$T/sliding.safetensors" --docs 50 --tsv --data data/names.txt >"$T/seen"
+same "and its shares add up to 1" 4 \
+    "$(awk -F '\t' 'NR > 1 { sum = $3 + $4 + $5 + $6; n += sum > 0.999999 && sum < 1.000001 } END { print n }' "$T/seen")"
+check "and its votes to the logits" "$T/sliding" heads "$T/sliding.safetensors" alexandra --votes --tsv
+changed reversed 's/size_t hs = h \* head_dim; /size_t hs = (n_head - 1 - h) * head_dim; /'
+rounded() { awk 'NR > 1 { $5 = sprintf("%.10f", $5) } 1'; }
+"$T/reversed" heads "$T/reversed.safetensors" maria --tsv | rounded >"$T/want"
+microgpt heads "$T/reversed.safetensors" maria --tsv | rounded >"$T/seen"
+same_file "heads made in another order are labeled by their places" "$T/want" "$T/seen"
+changed scaled 's/values\[li\] + hs;/ag_mul_const(tape, values[li], 1, seen * n_embd) + hs;/'
+fails 1 '*: gpt() has no head in some place: *' "$T/scaled" heads "$T/scaled.safetensors" maria
+fails 1 '*: gpt() has no head in some place: *' "$T/scaled" heads "$T/scaled.safetensors" --docs 3 --data data/names.txt
+changed halved 's/x = linear(tape, x, layer->mlp_fc2);/x = ag_mul_const(tape, linear(tape, x, layer->mlp_fc2), 0.5, n_embd);/'
+fails 1 '*: the votes do not add up to the logits: *' "$T/halved" heads "$T/halved.safetensors" maria --votes
+
 # The table.
 heads "$model" --docs 1
 same "one document: a row a head" 4 "$(grep -c '^ *0 *[0-3] .*%' "$T/seen")"
@@ -143,8 +221,36 @@ same "documents from an empty standard input fail" 1 "$?"
 microgpt heads "$model" --data - --tsv <"$T/fifty.txt" >"$T/seen"
 same_file "documents from standard input" "$T/want" "$T/seen"
 heads "$model" --tsv && cp "$T/seen" "$T/want"
-heads "$model" --tsv --docs 1000
-same_file "1000 documents if nothing is said" "$T/want" "$T/seen"
+heads "$model" --tsv --seed 42
+same_file "which documents if nothing is said: by the model's seed" "$T/want" "$T/seen"
+heads "$model" --tsv --seed 43
+check "another seed: others" [ "$(cut -f 8 "$T/want" | tail -n 1)" != "$(cut -f 8 "$T/seen" | tail -n 1)" ]
+heads "$model"
+same "1000 of them" 1 "$(grep -c '^Over 1000 documents that seed 42 draws$' "$T/seen")"
+for i in 1 2 3 4 5 6 7 8 9; do cat "$T/fifty.txt"; done | sed 's/^/ /' >"$T/often.txt"
+heads "$model" --data "$T/often.txt"
+same "no document twice: $(grep '^Over' "$T/seen")" "$(sort -u "$T/fifty.txt" | wc -l)" "$(sed -n 's/^Over \([0-9]*\).*/\1/p' "$T/seen")"
+sort -u "$T/fifty.txt" >"$T/once.txt"
+microgpt eval "$model" --data "$T/once.txt" | awk '$1 == "loss" { printf "%.12f\n", $2 }' >"$T/want"
+heads "$model" --data "$T/often.txt" --tsv
+same "but each one" "$(cat "$T/want")" "$(awk -F '\t' 'NR == 2 { printf "%.12f\n", $8 }' "$T/seen")"
+fails 2 "--docs takes the first documents, --seed draws: not both" microgpt heads "$model" --docs 3 --seed 4
+# Those held out, if there are some.
+awk 'NR % 1500 == 1' data/names.txt | head -n 16 >"$T/some.txt"
+for n in 1 2 3 4; do
+    microgpt train -q --samples 0 --steps 0 --seed $n --holdout 7 --data "$T/some.txt" --save "$T/held.safetensors" >"$T/out"
+    same "held out, seed $n: $(tail -n 1 "$T/out")" "$(tail -n 1 "$T/out" | sed 's/.* //')" \
+        "$(microgpt heads "$T/held.safetensors" --data "$T/some.txt" --tsv | awk -F '\t' 'NR == 2 { printf "%.4f", $8 }')"
+done
+cat "$T/some.txt" "$T/some.txt" >"$T/twice.txt"
+microgpt train -q --samples 0 --steps 0 --holdout 12 --data "$T/twice.txt" --save "$T/held.safetensors" >"$T/out"
+microgpt heads "$T/held.safetensors" --data "$T/twice.txt" >"$T/seen" 2>"$T/stderr"
+left=$(sed -n 's/^microgpt: note: \([0-9]*\) of the 12 documents held out are also in the training data and are left out$/\1/p' "$T/stderr")
+n=$(sed -n 's/^Over \([0-9]*\) documents that seed 42 draws from those held out of training$/\1/p' "$T/seen")
+check "repeats of training names are left out: $left, and others taken: $n" [ "$left" -gt 0 ] && [ "$n" -gt 0 ] &&
+    [ $((left + n)) -le 12 ]
+heads "$T/held.safetensors" --data "$T/some.txt"
+same "other documents than the model's: all of them" "Over 16 documents that seed 42 draws" "$(grep '^Over' "$T/seen")"
 before=$(cksum <"$model")
 heads "$model"
 same "the model file is left as it was" "$before" "$(cksum <"$model")"
@@ -185,6 +291,9 @@ if $CC $WARN -O0 -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG $LDFLAGS -o "$T/debug" $SOURC
     heads "$model" maria && cp "$T/seen" "$T/want"
     "$T/debug" heads "$model" maria >"$T/seen" </dev/null
     same_file "the build for the debugger: the same maps" "$T/want" "$T/seen"
+    heads "$model" maria --votes && cp "$T/seen" "$T/want"
+    "$T/debug" heads "$model" maria --votes >"$T/seen" </dev/null
+    same_file "the build for the debugger: the same votes" "$T/want" "$T/seen"
     heads "$model" --docs 20 && cp "$T/seen" "$T/want"
     "$T/debug" heads "$model" --docs 20 --data data/names.txt >"$T/seen" </dev/null
     same_file "the build for the debugger: the same table" "$T/want" "$T/seen"
@@ -261,6 +370,8 @@ cd "$ROOT" || exit 1
 same "and show maps and tables" "4 1 84 4" "$(grep -o 'layer 0 head [0-3]' "$T/seen" | sort -u | wc -l | tr -d ' ') $(
     grep -c '^layer head  *self previous' "$T/seen") $(awk -F '\t' 'NF == 5 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ') $(
     awk -F '\t' 'NF == 9 && $1 == "0"' "$T/seen" | wc -l | tr -d ' ')"
-fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --docs 3
-fails 2 "--data and --docs do not apply to a single word" microgpt heads "$T/small" a --data data/names.txt
+for option in '--docs 3' '--data data/names.txt' '--seed 3'; do
+    # shellcheck disable=SC2086
+    fails 2 "--data, --docs and --seed do not apply to a single word" microgpt heads "$T/small" a $option
+done
 finish

@@ -118,14 +118,15 @@ static uint32_t uchars[] = {'a',    ' ',    0x3000, 0x01,   0x7f,   0x301,  0x67
                             0x2060, 0x206f, 0x2070, 0xe9,   'b',    'c'};
 enum { N_CHARS = sizeof uchars / sizeof *uchars };
 static uint32_t tokens[N_CHARS + 1];
-static Run run = {.tokenizer = {.uchars = uchars}, .model = {.n_layer = 2, .n_head = 2}};
+static Run run = {.tokenizer = {.uchars = uchars, .BOS = N_CHARS},
+                  .model = {.n_layer = 2, .n_head = 2}};
 
 static void check_labels(const char *what, int paint, const char *want)
 {
     Terminal screen = {.unicode = paint > DIGITS};
     for (uint32_t i = 0; i < N_CHARS; i++) tokens[i + 1] = i;
     for (size_t i = 0; i <= N_CHARS; i++) {
-        Label label = label_of(&run, screen, i);
+        Label label = position_label(&run, screen, i);
         say("%s %d, ", label.text, label.columns);
     }
     check_seen(what, want);
@@ -155,15 +156,18 @@ static void check_map(const char *what, const char *locale, const char *columns,
         {1, 1, 0, 0, 1, 0, 0, 0, 1, 0},
         {1, 0.45, 0.55, 0.2, 0.2, 0.6, 0.1, 0.2, 0.3, 0.4},
     };
-    const double *weights[16];
+    double maps[40];
     for (size_t h = 0; h < 4; h++) {
-        for (size_t row = 0; row < 4; row++) weights[row * 4 + h] = rows[h] + row * (row + 1) / 2;
+        for (size_t row = 0; row < 4; row++) {
+            memcpy(maps + map_row(4, row, h), rows[h] + row * (row + 1) / 2,
+                   (row + 1) * sizeof *maps);
+        }
     }
     tokens[1] = 0;
     tokens[2] = third;
     tokens[3] = N_CHARS - 1;
     terminal(locale, columns);
-    draw_maps(&run, weights, n);
+    draw_maps(&run, maps, n);
     check_seen(what, want);
 }
 
@@ -171,17 +175,19 @@ static void check_map(const char *what, const char *locale, const char *columns,
 static void check_long_map(const char *what, const char *columns, size_t n, const char *want)
 {
     static double rows[16][16];
-    const double *weights[64];
+    static double maps[4 * 16 * 17 / 2];
     for (size_t row = 0; row < 16; row++) {
         for (size_t key = 0; key <= row; key++) {
             rows[row][key] = (key == row ? 2 : 1) / (double)(row + 2);
         }
-        for (size_t h = 0; h < 4; h++) weights[row * 4 + h] = rows[row];
+        for (size_t h = 0; h < 4; h++) {
+            memcpy(maps + map_row(4, row, h), rows[row], (row + 1) * sizeof *maps);
+        }
         tokens[row] = 0;
     }
     tokens[n] = 6;  // the next position is wide, but not there
     terminal("C", columns);
-    draw_maps(&run, weights, n);
+    draw_maps(&run, maps, n);
     check_seen(what, want);
 }
 
@@ -452,56 +458,57 @@ static void check_maps(void)
  * The table, and what stands out in it.
  */
 static HeadStats stats[4] = {
-    {0.5, 0.25, 0.125, 0.125, 1.5, 2.5045},
-    {0.51, 0.3, 0.1, 0.09, 0.25, 2.4949},
-    {0.1, 0.55, 0.3, 0.05, 1, 3.5},
-    {0.05, 0.15, 0.75, 0.05, 0.75, 2.501},
+    {0.5, 0.25, 0.125, 0.125, 1.5, 2.5045, 0.0012, 0},
+    {0.51, 0.3, 0.1, 0.09, 0.25, 2.4949, 0.00125, 0},
+    {0.1, 0.55, 0.3, 0.05, 1, 3.5, 0.1, 0},
+    {0.05, 0.15, 0.75, 0.05, 0.75, 2.501, HUGE_VAL, 0},
 };
 
 static void check_stats(void)
 {
     terminal("C", "80");
-    say_stats(&run.model, stats, 2.5);
+    say_stats(&run.model, stats, 2.5, 0.0125);
     check_seen("the table",
-               "layer head   self previous  first elsewhere entropy loss_without  change\n"
-               "    0    0  50.0%    25.0%  12.5%     12.5%    1.50       2.5045 +0.0045\n"
-               "    0    1  51.0%    30.0%  10.0%      9.0%    0.25       2.4949 -0.0051\n"
-               "    1    0  10.0%    55.0%  30.0%      5.0%    1.00       3.5000 +1.0000 #######\n"
-               "    1    1   5.0%    15.0%  75.0%      5.0%    0.75       2.5010 +0.0010\n"
+               "layer head   self previous  first elsewhere entropy without  change  error\n"
+               "    0    0  50.0%    25.0%  12.5%     12.5%    1.50  2.5045 +0.0045 0.0012\n"
+               "    0    1  51.0%    30.0%  10.0%      9.0%    0.25  2.4949 -0.0051 0.0013\n"
+               "    1    0  10.0%    55.0%  30.0%      5.0%    1.00  3.5000 +1.0000 0.1000 #####\n"
+               "    1    1   5.0%    15.0%  75.0%      5.0%    0.75  2.5010 +0.0010    inf\n"
                "\n"
-               "The loss with all heads: 2.5000\n");
+               "The loss with all heads: 2.5000, standard error 0.0125\n");
     terminal("C.UTF-8", "79");
-    say_stats(&run.model, stats, 2.5);
+    say_stats(&run.model, stats, 2.5, 0.0125);
     check_seen("the table on a narrow screen",
                "layer 0 head 0: self 50.0%, previous 25.0%, first 12.5%, elsewhere 12.5%,\n"
-               "  entropy 1.50, loss_without 2.5045, change +0.0045\n"
+               "  entropy 1.50, without 2.5045, change +0.0045, error 0.0012\n"
                "layer 0 head 1: self 51.0%, previous 30.0%, first 10.0%, elsewhere 9.0%,\n"
-               "  entropy 0.25, loss_without 2.4949, change -0.0051\n"
+               "  entropy 0.25, without 2.4949, change -0.0051, error 0.0013\n"
                "layer 1 head 0: self 10.0%, previous 55.0%, first 30.0%, elsewhere 5.0%,\n"
-               "  entropy 1.00, loss_without 3.5000, change +1.0000 ███████\n"
+               "  entropy 1.00, without 3.5000, change +1.0000, error 0.1000 █████\n"
                "layer 1 head 1: self 5.0%, previous 15.0%, first 75.0%, elsewhere 5.0%, entropy\n"
-               "  0.75, loss_without 2.5010, change +0.0010\n"
+               "  0.75, without 2.5010, change +0.0010, error inf\n"
                "\n"
-               "The loss with all heads: 2.5000\n");
+               "The loss with all heads: 2.5000, standard error 0.0125\n");
     terminal("C.UTF-8", "100");
-    say_stats(&run.model, (HeadStats[4]){{.loss = 2}, {.loss = 2}, {.loss = 2}, {.loss = 2}}, 2);
+    say_stats(&run.model, (HeadStats[4]){{.loss = 2}, {.loss = 2}, {.loss = 2}, {.loss = 2}}, 2, 0);
     check_seen("heads that make no difference",
-               "layer head   self previous  first elsewhere entropy loss_without  change\n"
-               "    0    0   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
-               "    0    1   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
-               "    1    0   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
-               "    1    1   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
+               "layer head   self previous  first elsewhere entropy without  change  error\n"
+               "    0    0   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
+               "    0    1   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
+               "    1    0   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
+               "    1    1   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
                "\n"
-               "The loss with all heads: 2.0000\n");
-    say_stats(&run.model, (HeadStats[4]){{.loss = 1}, {.loss = 2}, {.loss = 2}, {.loss = 3.1}}, 2);
+               "The loss with all heads: 2.0000, standard error 0.0000\n");
+    say_stats(&run.model, (HeadStats[4]){{.loss = 1}, {.loss = 2}, {.loss = 2}, {.loss = 3.1}}, 2,
+              0);
     check_seen("heads that make some",
-               "layer head   self previous  first elsewhere entropy loss_without  change\n"
-               "    0    0   0.0%     0.0%   0.0%      0.0%    0.00       1.0000 -1.0000 ██████\n"
-               "    0    1   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
-               "    1    0   0.0%     0.0%   0.0%      0.0%    0.00       2.0000 +0.0000\n"
-               "    1    1   0.0%     0.0%   0.0%      0.0%    0.00       3.1000 +1.1000 ███████\n"
+               "layer head   self previous  first elsewhere entropy without  change  error\n"
+               "    0    0   0.0%     0.0%   0.0%      0.0%    0.00  1.0000 -1.0000 0.0000 █████\n"
+               "    0    1   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
+               "    1    0   0.0%     0.0%   0.0%      0.0%    0.00  2.0000 +0.0000 0.0000\n"
+               "    1    1   0.0%     0.0%   0.0%      0.0%    0.00  3.1000 +1.1000 0.0000 █████\n"
                "\n"
-               "The loss with all heads: 2.0000\n");
+               "The loss with all heads: 2.0000, standard error 0.0000\n");
 }
 
 static void check_findings(void)
@@ -517,7 +524,7 @@ static void check_findings(void)
                "- Layer 1 head 0 looks back one character more than half of the time: 55.0%.\n"
                "- Layer 1 head 1 looks at the first position more than half of the time: 75.0%.\n"
                "- Layer 1 head 1 hardly matters: without it the loss changes by +0.0010.\n");
-    const HeadStats at_the_edge = {0.5, 0.5, 0.5, 0, 1, 2};
+    const HeadStats at_the_edge = {0.5, 0.5, 0.5, 0, 1, 2, 0, 0};
     HeadStats edge[4] = {at_the_edge, at_the_edge, at_the_edge, at_the_edge};
     edge[0].loss = 2.0078125;  // by 1/128: above what hardly matters
     edge[1].loss = 1.9921875;
