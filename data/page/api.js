@@ -73,7 +73,8 @@ const api = {
         if (word === choice.word) {
             return votes_in(shown, pos, id, quiet_now());
         }
-        return votes_in(finish(loss_pieces(tape, model, take_document(model, word), quiet_now())), pos, id, quiet_now());
+        return votes_in(finish(loss_pieces(tape, model, take_document(model, word), quiet_now())), pos, id,
+            quiet_now());
     },
 
     explain(name, i, pos)

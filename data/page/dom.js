@@ -32,7 +32,8 @@ function h(what, ...content)
 }
 
 const s = (...what) => ({ ...h(...what), ns: SVG });
-const to_draw = (content) => [content].flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false && c !== "");
+const to_draw = (content) =>
+    [content].flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false && c !== "");
 const mono = (text) => h("bdi.mono", text);
 const number = (text) => h("span.number", text);
 

@@ -89,7 +89,8 @@ function draw_rest()
     }
 }
 
-// A frame of the run: what is in view, and of that the first that fits into 12 ms; the rest has its turn in the next one.
+// A frame of the run: what is in view, and of that the first that fits into 12 ms; the rest has its turn in the next
+// one.
 function draw_frame()
 {
     const until = clock() + 12;
@@ -167,7 +168,8 @@ function show_chosen(always, anchor)
     }
     open_row_of(chosen_place());
     draw("numbers");
-    const cell = by_id("numbers").querySelector(".cell.chosen") || by_id("numbers").querySelector(".cell.from, .cell.used");
+    const cell = by_id("numbers").querySelector(".cell.chosen")
+        || by_id("numbers").querySelector(".cell.from, .cell.used");
     return cell && scroll_into_view(cell.closest(".stage"), "nearest");
 }
 

@@ -22,7 +22,8 @@ function caret_position()
 
 function caret_moved()
 {
-    if (document.activeElement === by_id("word") && readable(state.model, by_id("word").value).word === state.choice.word) {
+    if (document.activeElement === by_id("word")
+        && readable(state.model, by_id("word").value).word === state.choice.word) {
         const pos = min(caret_position(), state.shown.n - 1);
         const input = by_id("word");
         if (pos !== state.choice.pos && input.selectionStart === input.selectionEnd) {

@@ -115,7 +115,8 @@ function new_tapes(is_small)
 {
     const plain = () => new_tape(false, false);
     const named = () => new_tape(false, true);
-    return { is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
+    return { is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(),
+        letters: plain(),
              train: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(), unit: plain() };
 }
 
@@ -211,7 +212,8 @@ function open_door(problem)
     door.hidden = false;
     patch(door, [h("main.drop", { ondragover: over(true), ondragleave: over(false), ondrop: drop },
         h("h1", "A whole GPT on one page"),
-        h("p", { style: "margin: 16px auto" }, "Drop a model file here, or choose one: what microgpt train --save writes."),
+        h("p", { style: "margin: 16px auto" },
+            "Drop a model file here, or choose one: what microgpt train --save writes."),
         h("label.soft", "model file ", h("input", { type: "file", id: "choose-file", accept: ".safetensors",
             onchange: (e) => e.target.files[0] && take_chosen(e.target.files[0]) })),
         problem ? h("p.note", { role: "alert", style: "margin: 16px auto; text-align: left" }, problem) : "")]);

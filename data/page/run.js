@@ -1,5 +1,5 @@
-// The run: from fresh random parameters on, document after document, learned while nothing else is to do. Its moments are
-// kept; playing shows them by the clock.
+// The run: from fresh random parameters on, document after document, learned while nothing else is to do. Its moments
+// are kept; playing shows them by the clock.
 "use strict";
 
 // of one press of play, by speed
@@ -110,7 +110,8 @@ function some_samples(model, n)
     const { random } = new_random(1);
     const samples = [];
     for (let i = 0; i < 3 * n && samples.length < n; i++) {
-        const name = sample(state.tapes.work, model, { temperature: 0.5, random, quiet: quiet_now(), longest: LONGEST });
+        const name = sample(state.tapes.work, model,
+            { temperature: 0.5, random, quiet: quiet_now(), longest: LONGEST });
         if (name) {
             samples.push(name);
         }

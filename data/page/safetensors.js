@@ -1,5 +1,5 @@
-// The model file: safetensors, as any tool reads it, and the model in it. A model is one object, an argument of all that
-// computes with it: sizes and vocabulary under the names of microgpt.c, the place of each matrix, and the numbers.
+// The model file: safetensors, as any tool reads it, and the model in it. A model is one object, an argument of all
+// that computes with it: sizes and vocabulary under the names of microgpt.c, the place of each matrix, and the numbers.
 "use strict";
 
 // parameters that a page can hold

@@ -1,5 +1,5 @@
-// The state of the page, in one object, and the one way to change it: update(). Views are functions of it. Word, position,
-// value, votes, silent heads and step are in the address.
+// The state of the page, in one object, and the one way to change it: update(). Views are functions of it. Word,
+// position, value, votes, silent heads and step are in the address.
 "use strict";
 
 // positions that a page shows
@@ -17,7 +17,8 @@ const state = {
     shown: null,
     // of what is shown: every pass, every model and every change has its own
     version: 0, version_of_pass: 0, version_of_model: 0,
-    choice: { word: "", pos: 0, value: null, votes: null, silent: [], units: [], layer: 0, head: null, unit: null, walk: 0 },
+    choice: { word: "", pos: 0, value: null, votes: null, silent: [], units: [], layer: 0, head: null, unit: null,
+        walk: 0 },
     // a number that is changed: {name, i, pos, value, at}
     edit: null,
     // the head, and the vote, under the pointer
@@ -69,7 +70,8 @@ function update(change, { replace = false, show = false } = {})
     follow(take(change));
     write_address(replace || "model" in change || "edit" in change);
     show_word();
-    const stale_views = new Set(Object.keys(change).flatMap(views_of));
+    const changed = Object.keys(change).filter((name) => !(name in before) || before[name] !== state.choice[name]);
+    const stale_views = new Set(changed.flatMap(views_of));
     if (is_open() !== was_open) {
         // their width is another
         ["next", "votes", "learn", "samples"].forEach((id) => stale_views.add(id));
@@ -125,7 +127,8 @@ function follow(what)
     follow_choice();
 }
 
-// The pass of the word, with what is silent and what is changed. While the run plays, products are no values of their own.
+// The pass of the word, with what is silent and what is changed. While the run plays, products are no values of their
+// own.
 function follow_word()
 {
     const { model, tapes, choice } = state;
@@ -206,7 +209,8 @@ const quiet_kept = { text: "", quiet: NOTHING };
 
 function silent_text({ silent, units } = state.choice)
 {
-    return [...silent.map((pair) => pair.join(".")).sort(), ...units.map((pair) => `u${pair.join(".")}`).sort()].join(" ");
+    return [...silent.map((pair) => pair.join(".")).sort(),
+        ...units.map((pair) => `u${pair.join(".")}`).sort()].join(" ");
 }
 
 function quiet_now()

@@ -49,7 +49,8 @@ function* survey_pieces(of)
     draw_soon("heads", "units");
 }
 
-// The loss of some tokens with other heads and units silent. Each job has a tape of its own, as they interrupt each other.
+// The loss of some tokens with other heads and units silent. Each job has a tape of its own, as they interrupt each
+// other.
 function* loss_of(tape, tokens, quiet)
 {
     const pass = yield* loss_pieces(tape, state.model, tokens, quiet);

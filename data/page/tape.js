@@ -1,5 +1,5 @@
-// The tape: values in a row, and the lines that made them, in order. A line is one operation on a vector: what was done, to
-// which values, giving which. A vector is known by the place of its first value, as by a pointer in C.
+// The tape: values in a row, and the lines that made them, in order. A line is one operation on a vector: what was
+// done, to which values, giving which. A vector is known by the place of its first value, as by a pointer in C.
 "use strict";
 
 // atomic: every product is a value of its own, which can be looked at. Otherwise a row of a matrix times a vector is

@@ -48,7 +48,8 @@ function glyph(text)
 function noun(n)
 {
     const name = (state.file.data || "").split(".")[0].toLowerCase();
-    const many = /^[a-z]{3,}s$/.test(name) && name !== "documents" ? name : name.startsWith("names") ? "names" : "lines";
+    const many = /^[a-z]{3,}s$/.test(name) && name !== "documents" ? name : name.startsWith("names")
+        ? "names" : "lines";
     return n !== 1 ? many : many.endsWith("ies") ? `${many.slice(0, -3)}y` : many.slice(0, -1);
 }
 
@@ -92,7 +93,8 @@ function picture(rows, cols, strength, up, painted, attributes = {})
         canvas.height = rows;
         context.putImageData(image, 0, 0);
     };
-    return h("canvas", { ...attributes, width: cols, height: rows, painted: `${painted} ${state.theme.raised}`, paint });
+    return h("canvas", { ...attributes, width: cols, height: rows, painted: `${painted} ${state.theme.raised}`,
+        paint });
 }
 
 const map_picture = (weights, painted, attributes) => picture(weights.length, weights.length,

@@ -59,25 +59,26 @@ function draw_points()
 
 function draw_file()
 {
-    const { n_layer, n_embd, n_head, block_size, activation } = state.model;
-    const of_run = (name) => state.model.meta[`train.${name}`] ?? "?";
-    const vocabulary = state.model.uchars.slice(0, 500).map(visible).join(" ") + (state.model.BOS > 500 ? " …" : "");
+    const { model, stored, file } = state;
+    const { n_layer, n_embd, n_head, block_size, activation, training, meta, uchars, BOS } = model;
+    const of_run = (name) => meta[`train.${name}`] ?? "?";
+    const vocabulary = uchars.slice(0, 500).map(visible).join(" ") + (BOS > 500 ? " …" : "");
     const facts = [
-        ["parameters", count(state.model.num_params)],
+        ["parameters", count(model.num_params)],
         ["sizes", `n_layer ${n_layer}, n_embd ${n_embd}, n_head ${n_head}, block_size ${block_size}`],
         ["activation", activation],
-        ["vocabulary", `${count(state.model.BOS)} characters and one for start and end: `, h("bdi.number", vocabulary)],
-        ["training", state.model.meta["train.step"] === undefined ? "the file does not say"
-            : `recipe ${of_run("recipe")}, ${count(state.stored.step)} of ${count(state.model.training.steps)} steps, batch ` +
-            `${of_run("batch")}, lr ${of_run("lr")}, ${of_run("schedule")} schedule, betas ${of_run("beta1")} and ` +
-            `${of_run("beta2")}, seed ${of_run("seed")}`],
-        ["program", `microgpt ${state.file.version || "?"}`],
+        ["vocabulary", `${count(BOS)} characters and one for start and end: `, h("bdi.number", vocabulary)],
+        ["training", meta["train.step"] === undefined ? "the file does not say"
+            : `recipe ${of_run("recipe")}, ${count(stored.step)} of ${count(training.steps)} steps, batch ` +
+                `${of_run("batch")}, lr ${of_run("lr")}, ${of_run("schedule")} schedule, betas ${of_run("beta1")} ` +
+                `and ${of_run("beta2")}, weight decay ${short(training.weight_decay)}, seed ${of_run("seed")}`],
+        ["program", `microgpt ${file.version || "?"}`],
     ];
     return [
         h("dl", facts.map(([name, ...content]) => [h("dt", name), h("dd", content)])),
         h("h3", "Every parameter"),
         h("p.soft", "A matrix is a picture, a dot per number. Choose one, or move with the arrow keys."),
-        h(".matrices", state.model.matrices.slice(0, 63).map((w) => h("", { key: w.name },
+        h(".matrices", model.matrices.slice(0, 63).map((w) => h("", { key: w.name },
             h(".small", h("b.number", w.name), ` ${w.rows} × ${w.cols}`), draw_matrix(w, 5, null)))),
     ];
 }

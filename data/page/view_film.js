@@ -41,7 +41,7 @@ function moment_title(step, is_now)
 // Maps that take long are drawn in later frames.
 function draw_moment({ step, kept }, until)
 {
-    const { choice: { layer }, model: { n_head }, tapes, version_of_model } = state;
+    const { choice: { layer }, model: { n_head }, tapes } = state;
     const is_now = step === (at_file() ? "file" : state.model.step);
     const loss = kept ? moment_loss(step) : null;
     const is_ready = kept && (kept.maps_key === maps_key() || tapes.is_small || clock() < until);
@@ -53,8 +53,8 @@ function draw_moment({ step, kept }, until)
                                         onclick: kept ? () => seek(step) : null },
         h("span", h("b", moment_title(step, is_now)),
             h("span.soft", kept ? loss === null ? " " : `loss ${loss.toFixed(2)}` : "to come")),
-        each(min(n_head, 8), (head) => maps ? map_picture(maps[head], `${step} ${version_of_model} ${kept.maps_key} ${layer}`,
-            HIDDEN) : h("span.coming")),
+        each(min(n_head, 8), (head) => maps ? map_picture(maps[head], `${step} ${kept.maps_key} ${layer}`, HIDDEN)
+            : h("span.coming")),
         h("ul", kept ? kept.samples.slice(0, 3).map((name) => h("li", h("bdi", visible_word(name)))) : ""));
 }
 
@@ -114,7 +114,8 @@ function save_film()
     c.scale(2, 2);
     c.fillStyle = css_color(theme.paper);
     c.fillRect(0, 0, canvas.width, canvas.height);
-    text(`A model of ${count(model.num_params)} numbers learns`, 24, 40, "600 20px system-ui, sans-serif", theme.ink, 900);
+    text(`A model of ${count(model.num_params)} numbers learns`, 24, 40, "600 20px system-ui, sans-serif", theme.ink,
+        900);
     each(heads, (head) => text(String(head), 24, 112 + head * (cell + 8) + cell / 2, "700 13px monospace",
         theme[`head${head % 4}`]));
     all.forEach((one, k) => paint_moment(c, one, 60 + k * wide, { heads, cell, layer, text }));

@@ -5,7 +5,8 @@ const TALL = 38;
 const graph_width = () =>
     max(280, min(440, width_of("panel", 385) - (is_wide(64) ? 28 : 2 * (is_wide(48) ? 24 : 16))));
 
-// Places in four columns: what the operands are made from, operands, the value, users. Lines are [x1, y1, x2, y2, width].
+// Places in four columns: what the operands are made from, operands, the value, users. Lines are [x1, y1, x2, y2,
+// width].
 function place_operands(operands, values, cols, wide)
 {
     const { tape } = state.shown;
@@ -29,7 +30,8 @@ function place_operands(operands, values, cols, wide)
     if (rest.length) {
         const is_sum = rest.every((o) => o.derivative === 1);
         const text = is_sum ? short(sum_of(rest.map((o) => o.value))) : "…";
-        placed.nodes.push({ at: -1, x: cols[1], y: placed.y, w: wide[1], label: `${rest.length} more`, text, list: "made" });
+        placed.nodes.push({ at: -1, x: cols[1], y: placed.y, w: wide[1], label: `${rest.length} more`, text,
+            list: "made" });
         placed.under.push(placed.y + 17);
         placed.y += TALL;
     }
@@ -47,7 +49,8 @@ function place_users(users, center, cols, wide)
     const lines = some.map((u, k) =>
         [cols[2] + wide[2], center + 17, cols[3], start + k * TALL + 17, 0.75 + 2.5 * abs(u.adds) / most]);
     if (more) {
-        nodes.push({ at: -1, x: cols[3], y: start + some.length * TALL, w: wide[3], is_user: true, label: `${more} more`,
+        nodes.push({ at: -1, x: cols[3], y: start + some.length * TALL, w: wide[3], is_user: true,
+            label: `${more} more`,
                      text: "…", list: "uses" });
     }
     return { nodes, lines };
@@ -75,7 +78,8 @@ function draw_node({ at, x, y, w, is_user, label, text, list }, key, center, val
         class: `node${is_user ? " user" : ""}`, key,
         style: `left: ${x.toFixed(1)}px; top: ${y}px; width: ${w.toFixed(1)}px`,
         title: at < 0 ? label : name_for_people(at), onclick: () => at < 0 ? more() : go_to_place(at),
-    }, h("span", h("span", { style: "text-overflow: ellipsis" }, at < 0 ? label : node_label(at, is_user, center, values)),
+    }, h("span", h("span", { style: "text-overflow: ellipsis" },
+        at < 0 ? label : node_label(at, is_user, center, values)),
         sign ? h("span", sign) : ""), at < 0 ? text : short(tape.value[at]));
 }
 
@@ -89,7 +93,8 @@ function draw_graph(at, operands, users, values)
     const height = max(left.y, 20 + min(6, users.length) * TALL, 62);
     const center = max(20, (height + 20 - TALL) / 2);
     const right = place_users(users, center, cols, wide);
-    const lines = [...left.lines, ...left.under.map((y) => [cols[1] + wide[1], y, cols[2], center + 17, 1]), ...right.lines];
+    const lines = [...left.lines, ...left.under.map((y) => [cols[1] + wide[1], y, cols[2], center + 17, 1]),
+        ...right.lines];
     const was = state.edit && state.edit.at === at
         ? h("span.caption", { style: `left: ${cols[2]}px; top: ${center - 16}px` }, `was ${short(values[at])}`) : "";
     return h(".graph", { key: "graph", ...row_of(".node", "what it is made from and used by"),
@@ -98,10 +103,12 @@ function draw_graph(at, operands, users, values)
         h("span.caption", { style: `left: ${cols[3]}px` }, users.length ? "used by" : ""),
         s("svg", HIDDEN, lines.map(([x1, y1, x2, y2, w]) => {
             const bend = (x1 + x2) / 2;
-            return s("path", { d: `M${x1} ${y1}C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`, "stroke-width": w.toFixed(2) });
+            return s("path", { d: `M${x1} ${y1}C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`,
+                "stroke-width": w.toFixed(2) });
         })),
         left.nodes.map((node, k) => draw_node(node, `n${k}`, at, values)),
-        h("button.node.center.chosen", { key: "center", style: `left: ${cols[2]}px; top: ${center}px; width: ${wide[2]}px` },
+        h("button.node.center.chosen",
+            { key: "center", style: `left: ${cols[2]}px; top: ${center}px; width: ${wide[2]}px` },
             h("span", h("span", name_for_people(at, true)), h("span", line_of(tape, at)?.op.sign ?? "")),
             short(tape.value[at])), was,
         right.nodes.map((node, k) => draw_node(node, `u${k}`, at, values)));

@@ -42,7 +42,8 @@ function draw_guesses()
     const figure = (p) => (100 * p).toFixed(0);
     return [
         h("h3", pos ? ["After ", mono(before_text(pos).slice(-12)), " it expects"] : "At the start it expects"),
-        h(".guesses", guesses_at(pos, before).map((id) => h("", { class: `guess${id === target ? " true" : ""}`, key: id },
+        h(".guesses", guesses_at(pos, before).map((id) => h("", {
+            class: `guess${id === target ? " true" : ""}`, key: id },
             h("bdi.mono", token_text(id)),
             h("span.share", h("i", { style: `width: ${(100 * now[id]).toFixed(2)}%` }),
                 h("u", { style: `left: ${(100 * before[id]).toFixed(2)}%` })),

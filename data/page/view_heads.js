@@ -19,7 +19,8 @@ function habit(head)
     const text = ([name, x]) => `${names[name].replace("at the ", "")} ${percent(x)}`;
     return share >= 0.4 && share >= 1.4 * other && most !== "elsewhere"
         ? { says: `looks ${names[most]}`, share: percent(share), else: `else ${names[next]}, ${percent(other)}` }
-        : { says: "no fixed place", share: "", else: `${text(shares[0])}, ${text(shares[1])}`.replace("at itself", "itself") };
+        : { says: "no fixed place", share: "",
+            else: `${text(shares[0])}, ${text(shares[1])}`.replace("at itself", "itself") };
 }
 
 function draw_heads()
@@ -36,7 +37,8 @@ function draw_heads()
     const as_buttons = n * (n + 1) / 2 * n_head <= MOST_BUTTONS && n <= 20 && !state.run.playing;
     const worth = (text, x) => [h("span", text), draw_signed(x, scale), number(x === null ? "…" : signed(x))];
     return [n_layer > 1 ? draw_layers() : "",
-        h(".heads", each(n_head, (head) => h("", { class: `head-card${is_silent(layer, head) ? " silent" : ""}`, key: head },
+        h(".heads", each(n_head, (head) => h("", {
+            class: `head-card${is_silent(layer, head) ? " silent" : ""}`, key: head },
             draw_head_title(layer, head, of),
             as_buttons ? draw_large_map(layer, head) : draw_map_picture(layer, head),
             h(".worth", worth("this word", here && here[head]),

@@ -164,7 +164,8 @@ function draw_parameter(at, grad, figure)
     const a = adam(state.model, at, grad);
     const decay = state.model.training.weight_decay ? [["of that, weight decay", a.decay]] : [];
     const rows = [["m, the mean of its gradients", a.m], ["v, of their squares", a.v], ["m, corrected", a.m_hat],
-                  ["v, corrected", a.v_hat], ["learning rate", a.lr], ["it moves by −rate · m / (√v + ε)", a.move],
+                  ["v, corrected", a.v_hat], ["learning rate", a.lr],
+                      ["it moves by −rate · m / (√v + ε)", a.move],
                   ...decay, ["and becomes", state.model.params[at] + a.move]];
     return [
         h("p.small.soft", { key: "matrix", style: "margin: 16px 0 4px" }, `${w.name}, ${w.rows} × ${w.cols}`),
@@ -176,7 +177,8 @@ function draw_parameter(at, grad, figure)
 
 function close_inspector()
 {
-    const cell = by_id("numbers").querySelector(".cell.chosen") || document.querySelector(".look.chosen") || state.opener;
+    const cell = by_id("numbers").querySelector(".cell.chosen") || document.querySelector(".look.chosen")
+        || state.opener;
     const was_inside = by_id("panel").contains(document.activeElement) || document.activeElement === document.body;
     update({ value: null });
     if (was_inside && cell && cell.isConnected) {

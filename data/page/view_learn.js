@@ -23,8 +23,8 @@ function source_of_documents(file)
     const n = file.documents.length;
     const all = file.n_documents;
     if (!n) {
-        return "There are no documents in this page, so it cannot run again from the start; a step on the word works. " +
-            "microgpt page MODEL --data FILE puts some in.";
+        return "There are no documents in this page, so it cannot run again from the start; a step on the word " +
+            "works. microgpt page MODEL --data FILE puts some in.";
     }
     if (!can_run()) {
         return `Its ${noun(2)} are too long to learn from in a page.`;
@@ -39,7 +39,8 @@ function draw_step_tools()
     const { shown, run, model, choice } = state;
     const loss = shown.tape.value[shown.loss];
     const { missing } = state.stored;
-    const lacks = missing.length && at_file() ? ` The file does not have ${missing.join(", ")}: defaults are used.` : "";
+    const lacks = missing.length && at_file()
+        ? ` The file does not have ${missing.join(", ")}: defaults are used.` : "";
     return h(".tools",
         h("button.button", { id: "step-on-word", onclick: step_on_word }, "One step on ",
             h("bdi", `“${visible_word(choice.word)}”`)),
@@ -75,8 +76,8 @@ function curve_frame(means, own, held)
              y: (loss) => 8 + (bottom - 16) * (high - loss) / (high - low) };
 }
 
-// The loss over the logarithm of the step: dots are steps, the line their running mean, the file's own run behind it, and
-// its losses on what was held out.
+// The loss over the logarithm of the step: dots are steps, the line their running mean, the file's own run behind it,
+// and its losses on what was held out.
 function draw_curve()
 {
     const means = running_means();
@@ -113,15 +114,16 @@ function draw_curve_grid({ width, height, left, right, bottom, last, high, low, 
     const repeat = repeat_step();
     const is_right = x(min(repeat, last)) > width - 170;
     return [
-        lines.map((v) => s("g", { key: `l${v.toFixed(2)}` }, s("path", { d: `M${left} ${y(v)}H${right}`, stroke: LINE }),
+        lines.map((v) => s("g", { key: `l${v.toFixed(2)}` },
+            s("path", { d: `M${left} ${y(v)}H${right}`, stroke: LINE }),
             s("text", { x: 0, y: y(v) + 4 }, v.toFixed(1)))),
         labels.map((step) => s("text", { key: `x${step}`, x: x(step), y: height - 4,
             "text-anchor": step ? "middle" : "start" }, count(step))),
         s("text", { key: "last", x: right, y: height - 4, "text-anchor": "end" }, count(last)),
         repeat < last && can_run() ? s("g", { key: "repeat" },
             s("path", { d: `M${x(repeat)} ${bottom - 8}v8`, stroke: INK, "stroke-width": 1.5 }),
-            s("text", { x: x(repeat) + (is_right ? -5 : 5), y: bottom - 2, "text-anchor": is_right ? "end" : "start" },
-                REPEATS)) : "",
+            x(repeat) > left + 160 ? s("text", { x: x(repeat) + (is_right ? -5 : 5), y: bottom - 2,
+                "text-anchor": is_right ? "end" : "start" }, REPEATS) : "") : "",
     ];
 }
 
@@ -139,7 +141,8 @@ function draw_curve_now({ width, bottom, last, x, y }, own, means)
     return s("g", { key: "now" }, s("path", { d: `M${nx} 4V${bottom}`, stroke: ACCENT }),
         at_file() ? s("path", { d: `M${nx} ${ny - 6}l6 6-6 6-6-6z`, fill: INK })
             : s("circle", { cx: nx, cy: ny, r: 5, fill: ACCENT, stroke: PAPER, "stroke-width": 1.5 }),
-        s("text.strong", { ...text, y: 14 }, at_file() ? `the file, step ${count(state.model.step)}` : `step ${count(step)}`),
+        s("text.strong", { ...text, y: 14 },
+            at_file() ? `the file, step ${count(state.model.step)}` : `step ${count(step)}`),
         s("text", { ...text, y: 30, style: "fill: var(--ink)" }, loss === null ? "" : `loss ${loss.toFixed(2)}`));
 }
 
@@ -206,7 +209,7 @@ function log_means()
 function draw_nows()
 {
     const { choice: { layer }, model: { n_head }, shown, version } = state;
-    return [h(".nows", each(min(n_head, 8), (head) => h("", { key: head }, head_tag(head), h("", { style: "height: 6px" }),
+    return [h(".nows", each(min(n_head, 8), (head) => h("", { key: head }, head_tag(head),
         map_picture(each(shown.n, (pos) => weights_at(shown, layer, head, pos)), `${version} ${layer} ${head}`,
             { label: `what head ${head} looks at` })))),
     h(".soft", { style: "margin-top: 8px" }, "It writes:"),

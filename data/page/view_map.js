@@ -7,7 +7,8 @@ const BLOCK_TEXT = { mid: "norm", mlp: "MLP", add: "+", out: "+" };
 const MATRIX_BLOCK = { wte: "embed", wpe: "embed", lm_head: "logits", wq: "q", wk: "k", wv: "v", wo: "wo", fc1: "mlp",
                        fc2: "mlp" };
 // on a phone
-const PHONE_TEXT = { embed: "emb", q: "qkv", heads: "head", add: "+", mid: "norm", mlp: "mlp", out: "+", logits: "logit",
+const PHONE_TEXT = { embed: "emb", q: "qkv", heads: "head", add: "+", mid: "norm", mlp: "mlp", out: "+",
+    logits: "logit",
                      probs: "prob" };
 const IN_LAYER = new Set(BLOCKS.slice(1, 9).flat());
 
@@ -85,7 +86,8 @@ function draw_column(names, layer, few)
         return draw_head_blocks(layer);
     }
     if (names.length > 1 && !few) {
-        return h("span.group", { key: "qkv" }, names.map((each_name, j) => draw_block(each_name, each_name, states[j])));
+        return h("span.group", { key: "qkv" },
+            names.map((each_name, j) => draw_block(each_name, each_name, states[j])));
     }
     const text = few ? PHONE_TEXT[name] || name : BLOCK_TEXT[name] || name;
     const is_head = name === "heads" && state.marks.block && state.marks.block.block === "heads";

@@ -71,7 +71,8 @@ function draw_unit(of)
         ? h("span.soft", " Without it, on average ", number(signed(of.without.change)), ".") : "";
     return h(".unit-card",
         h(".head-title", h("h3", { style: "margin: 0" }, `Unit ${u}`), draw_switch("units", layer, u, `unit ${u}`, {})),
-        h("p", !of ? "…" : often ? ["Fires on ", number(percent(often)), " of characters: ", h("b", letters_of(of, u)), "."]
+        h("p", !of ? "…" : often
+            ? ["Fires on ", number(percent(often)), " of characters: ", h("b", letters_of(of, u)), "."]
             : `Never fires on ${plural_noun(of.docs)}.`, without),
         h("button.link", { onclick: () => update({ value }) }, "Its number, here"),
         draw_examples(of ? of.best[u] : []));

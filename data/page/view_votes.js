@@ -33,7 +33,8 @@ const for_whom = (id) => id === state.model.BOS ? "the end" : token_text(id);
 const vote_text = (x) => abs(x) < LEAST ? "0.00" : signed(x, 2);
 const vote_color = (x) => `var(--${x < 0 ? "negative" : "positive"})`;
 
-// The votes for one character, as rows: the letter itself, all others by size. A row has a key, and its names when asked.
+// The votes for one character, as rows: the letter itself, all others by size. A row has a key, and its names when
+// asked.
 function rows_of_votes(id)
 {
     const { shown, choice: { pos }, model } = state;
@@ -82,12 +83,14 @@ function running_sum({ self, others, total, logit, id })
     const largest_five = others.slice(0, MOST_ROWS);
     const rest = total - sum_of([self, ...largest_five].map(({ vote }) => vote));
     const silent = state.choice.silent.map(([layer, head]) => ({
-        key: `s${layer}.${head}`, vote: 0, is_silent: true, value: null, names: () => named(`${of_layer(layer)}head ${head}`),
+        key: `s${layer}.${head}`, vote: 0, is_silent: true, value: null,
+            names: () => named(`${of_layer(layer)}head ${head}`),
     }));
     const rows = [self, ...largest_five, ...silent, { key: "rest", vote: rest, value: null,
         names: () => ({ name: ["everything else"], brief: ["all others"], says: "everything else" }) }];
     if (abs(logit - total) > 1e-9) {
-        rows.push({ key: "edit", vote: logit - total, value: state.choice.value, names: () => named("changed by hand") });
+        rows.push({ key: "edit", vote: logit - total, value: state.choice.value,
+            names: () => named("changed by hand") });
     }
     let at = 0;
     const placed = rows.map((row) => ({ ...row, from: at, to: at += row.vote }));
@@ -152,11 +155,13 @@ function draw_sentence({ id, others, self })
     const name = most && most.names().name.map((part, k) => k ? part : part[0].toUpperCase() + part.slice(1));
     return h("p.sentence",
         most ? [name, ` votes ${vote_text(most.vote)} for ${for_whom(id)}: `,
-                abs(most.vote) > abs(self.vote) ? "the most of all. " : "the most from anywhere but the letter itself. "]
+                abs(most.vote) > abs(self.vote)
+                    ? "the most of all. " : "the most from anywhere but the letter itself. "]
             : "Nothing but the letter itself votes. ",
-        h("button.link", { "aria-expanded": String(Boolean(state.tells_direct)), onclick: toggle }, "Direct votes"), ".",
-        state.tells_direct ? " These are direct votes: what each part adds by itself. What a unit votes also depends on " +
-            "the heads." : "",
+        h("button.link", { "aria-expanded": String(Boolean(state.tells_direct)), onclick: toggle }, "Direct votes"),
+            ".",
+        state.tells_direct ? " These are direct votes: what each part adds by itself. What a unit votes also " +
+            "depends on the heads." : "",
         state.choice.silent.length ? " A silent head votes 0; the sum is still the page's own logit." : "");
 }
 
@@ -238,10 +243,12 @@ function draw_row({ key, vote, from, to, names, value, is_silent: off }, id, tab
     const act = value ? choose_vote(value) : key === "rest" ? toggle_all_votes : null;
     return h("button.vote", {
         key, class: `${key === "sum" ? " sum" : ""}${off ? " silent" : ""}${is_chosen ? " chosen" : ""}`,
-        label: `${says}, votes ${vote_text(vote)} for ${for_whom(id)}`, "data-vote": key, onclick: act, ...pointing(key),
+        label: `${says}, votes ${vote_text(vote)} for ${for_whom(id)}`, "data-vote": key, onclick: act,
+            ...pointing(key),
         onfocus: pointing(key).onpointerenter, onblur: pointing(key).onpointerleave,
     }, h("span.name", is_wide(48) ? name : brief),
-    h("span.sum-bar", h("i", { style: `left: ${x(min(from, to))}%; width: ${abs(x(to) - x(from))}%; background: ${color}` }),
+    h("span.sum-bar", h("i",
+        { style: `left: ${x(min(from, to))}%; width: ${abs(x(to) - x(from))}%; background: ${color}` }),
         h("u", { style: `left: ${x(to)}%` })),
     number(off ? "silent" : vote_text(vote)));
 }
@@ -261,7 +268,8 @@ function draw_all_votes({ self, others, total })
     const rows = [self, ...others].map(({ names, vote, value }) =>
         [h("button.link", { onclick: choose_vote(value) }, all_votes ? names().name : ""), figure(vote)]);
     return [
-        h(".tools", h("button.button", { id: "all-votes", "aria-expanded": String(all_votes), onclick: toggle_all_votes },
+        h(".tools", h("button.button",
+            { id: "all-votes", "aria-expanded": String(all_votes), onclick: toggle_all_votes },
             `All ${count(rows.length)} votes`),
         all_votes ? h("button.link", { onclick: digits }, with_all_digits ? "two digits" : "all digits") : "",
         h("button.button", { id: "close-votes", onclick: close_votes }, "Close")),

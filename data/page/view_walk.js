@@ -1,11 +1,12 @@
-// The walk: nine stops. Each sets its scene, outlines one target, says what to do, and ends in a sentence with the figures
-// just made.
+// The walk: nine stops. Each sets its scene, outlines one target, says what to do, and ends in a sentence with the
+// figures just made.
 "use strict";
 
 const middle_of = () => min(max(1, state.shown.n - 3), state.shown.n - 1);
 const some_head = () => min(2, state.model.n_head - 1);
 const end_or = (id) => id === state.model.BOS ? "the end" : isolated(token_text(id));
-const to_top = (change) => () => { update({ value: null, votes: null, ...change() }, { replace: true }); scroll_to_top(); };
+const to_top = (change) =>
+    () => { update({ value: null, votes: null, ...change() }, { replace: true }); scroll_to_top(); };
 const to_section = (id) => () => {
     update({ value: null, votes: null }, { replace: true });
     scroll_into_view(by_id(id), "start");
@@ -18,8 +19,8 @@ const STOPS = [
         scene: to_top(() => ({ pos: middle_of() })), target: () => `.tile:nth-child(${state.choice.pos + 1})`,
         ends: () => {
             const { id, share } = best_at(state.choice.pos);
-            return `${state.choice.pos ? `After ${isolated(before_text(state.choice.pos))}` : "At the start"} it expects ` +
-                `${end_or(id)}, at ${percent(share)}.`;
+            const where = state.choice.pos ? `After ${isolated(before_text(state.choice.pos))}` : "At the start";
+            return `${where} it expects ${end_or(id)}, at ${percent(share)}.`;
         },
     },
     {
@@ -31,7 +32,8 @@ const STOPS = [
             const all = losses.map((at) => tape.value[at]);
             const pos = all.indexOf(max(...all));
             const next = pos + 1 < n ? isolated(seen_text(pos + 1)) : end_or(state.shown.tokens[n]);
-            return `The mean is ${tape.value[loss].toFixed(2)}; ${next} surprises it most, with ${all[pos].toFixed(2)}.`;
+            const mean = tape.value[loss].toFixed(2);
+            return `The mean is ${mean}; ${next} surprises it most, with ${all[pos].toFixed(2)}.`;
         },
     },
     {
@@ -84,15 +86,19 @@ const STOPS = [
         ends: () => {
             const id = state.choice.votes ?? best_at(state.choice.pos).id;
             const { others, logit } = rows_of_votes(id);
-            return `${others[0].names().says}, votes ${vote_text(others[0].vote)} for ${end_or(id)}; the sum is ${vote_text(logit)}.`;
+            const [most] = others;
+            return `${most.names().says}, votes ${vote_text(most.vote)} for ${end_or(id)}; ` +
+                `the sum is ${vote_text(logit)}.`;
         },
     },
     {
-        title: "The MLP", says: () => `${count(4 * state.model.n_embd)} units look for patterns, and most of them are silent.`,
+        title: "The MLP", says: () =>
+            `${count(4 * state.model.n_embd)} units look for patterns, and most of them are silent.`,
         todo: () => "type another word and see which ones fire",
         scene: to_section("units"), target: () => ".unit-grid",
         ends: () => {
-            const { at, n } = find_vector(state.shown.tape, stage_name(state.model, KINDS.act, state.choice.layer, null),
+            const { at, n } = find_vector(state.shown.tape,
+                stage_name(state.model, KINDS.act, state.choice.layer, null),
                 state.choice.pos);
             const some = numbers_of(state.shown.tape, at, n).filter((x) => x > 0).length;
             return `At ${letter_at(state.choice.pos)}, ${some} of ${n} fire.`;

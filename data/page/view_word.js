@@ -50,7 +50,8 @@ function draw_next()
             h(".word", { id: "tiles-box", "data-wide": wide > area }, h("", { class: tile < 80 ? "narrow" : "",
                 style: `--tile: ${tile}px; --gap: ${gap}px; width: ${wide}px` },
                 draw_arcs(tile, gap, is_phone),
-                h(".tiles", row_of(".char", "the word"), each(n, (pos) => draw_tile(pos, tile < 80, was && was[pos]))))),
+                h(".tiles", row_of(".char", "the word"),
+                    each(n, (pos) => draw_tile(pos, tile < 80, was && was[pos]))))),
             draw_reading(is_phone)),
         draw_invitations(is_phone || !is_wide(48)),
         is_phone ? draw_total() : "",
@@ -73,8 +74,8 @@ function arcs_now(full)
     return arcs;
 }
 
-// Where arcs begin and end. No two cross: near ones leave on the left, far ones on the right, and they land in the reverse
-// order.
+// Where arcs begin and end. No two cross: near ones leave on the left, far ones on the right, and they land in the
+// reverse order.
 function place_arcs(arcs, pos, { tile, gap, space, height })
 {
     const selves = arcs.filter((a) => a.key === pos);
@@ -98,7 +99,8 @@ function place_arcs(arcs, pos, { tile, gap, space, height })
         a.ry = reach * (a.rx / widest) ** 0.8;
         a.middle = (a.from + a.to) / 2;
         a.stroke = a.thick * scale;
-        a.path = `M${a.from.toFixed(1)} ${height}A${a.rx.toFixed(1)} ${a.ry.toFixed(1)} 0 0 1 ${a.to.toFixed(1)} ${height}`;
+        const [from, to, rx, ry] = [a.from, a.to, a.rx, a.ry].map((x) => x.toFixed(1));
+        a.path = `M${from} ${height}A${rx} ${ry} 0 0 1 ${to} ${height}`;
     }
     return arcs;
 }
@@ -125,7 +127,8 @@ function draw_arcs(tile, gap, is_phone)
 {
     const height = is_phone ? 92 : 158;
     const width = state.shown.n * (tile + gap) - gap;
-    const arcs = place_arcs(arcs_now(is_phone ? 6 : 13), state.choice.pos, { tile, gap, height, space: is_phone ? 1.5 : 2 });
+    const arcs = place_arcs(arcs_now(is_phone ? 6 : 13), state.choice.pos,
+        { tile, gap, height, space: is_phone ? 1.5 : 2 });
     const focus = head_in_focus();
     const faded = (a) => focus !== null && a.head !== focus ? "faded" : "";
     const large = arcs.filter((a) => a.key !== state.choice.pos && a.weight >= (is_phone ? 0.3 : 0.2) && a.rx > 9);
@@ -136,7 +139,8 @@ function draw_arcs(tile, gap, is_phone)
         badges.map((a) => s("g", { key: `b${a.head} ${a.key}`, class: `badge ${faded(a)}`, "data-head": a.head,
             onpointerenter: () => hover_head(a.head), onpointerleave: () => hover_head(null),
             onclick: () => keep_head(a.head) },
-            s("rect", { x: a.badge[0] - 9, y: a.badge[1] - 9, width: 18, height: 18, rx: 5, stroke: head_color(a.head) }),
+            s("rect", { x: a.badge[0] - 9, y: a.badge[1] - 9, width: 18, height: 18, rx: 5,
+                stroke: head_color(a.head) }),
             s("text", { x: a.badge[0], y: a.badge[1] + 0.5 }, a.text))));
 }
 
@@ -191,7 +195,8 @@ function draw_tile(pos, is_narrow, was)
             onclick: () => update({ pos }), title: seen_text(pos) }, glyph(seen_text(pos))),
         h(".bars", row_of(".bar-of", `after ${seen_text(pos)}`),
             guesses_at(pos, probs).map((id, rank) => draw_bar(pos, id, rank, { probs, was, is_narrow }))),
-        h("button.loss", { onclick: () => update({ pos, value: "loss_t.0" }), label: `loss ${loss} at position ${pos}` },
+        h("button.loss", { onclick: () => update({ pos, value: "loss_t.0" }),
+            label: `loss ${loss} at position ${pos}` },
             `${is_narrow ? "" : "loss "}${loss}`));
 }
 
@@ -208,7 +213,8 @@ function look_of(head, some, is_phone)
     const { layer, pos } = state.choice;
     const row = rows_of_weights(layer, head);
     const order = row.map((_, key) => key).sort((a, b) => row[b] - row[a]);
-    const text = (key) => `${key === pos ? "itself" : isolated(seen_text(key))}${is_phone ? "" : ` ${share_text(row[key])}`}`;
+    const text = (key) =>
+        `${key === pos ? "itself" : isolated(seen_text(key))}${is_phone ? "" : ` ${share_text(row[key])}`}`;
     return order.filter((key) => row[key] >= (is_phone ? 0.33 : 0.08)).slice(0, some).map(text).join(", ") || "all";
 }
 
@@ -236,7 +242,7 @@ function draw_reading(is_phone)
         h("h2", pos ? ["After ", mono(before_text(pos)), " it expects "] : "At the start it expects ",
             id === state.model.BOS ? "the end" : mono(token_text(id)), `, at ${percent(share)}`),
         h("p.soft", is_phone ? "Figures are percent; the frame marks what really comes. Choose a bar: why?"
-            : "Below each character is what it expects next. The frame marks what really comes. Choose a bar to see why."),
+            : "Below each character is what it expects next. The frame marks what really comes. Choose a bar: why?"),
         state.model.n_layer > 1 ? draw_layers() : "",
         h("p.looks-head", "From ", mono(seen_text(pos)), `, ${how_many} back`),
         draw_looks(heads, is_phone),
@@ -263,7 +269,8 @@ const share_text = (p) => p > 0.99 && p < 0.9995 ? `${(100 * p).toFixed(1)}%` : 
 function silent_words()
 {
     const { silent, units } = state.choice;
-    const parts = [silent.length ? plural(silent.length, "head") : "", units.length ? plural(units.length, "unit") : ""];
+    const parts = [silent.length ? plural(silent.length, "head") : "",
+        units.length ? plural(units.length, "unit") : ""];
     return `${parts.filter((x) => x).join(" and ")} silent, here and in learning and writing.`;
 }
 
@@ -306,7 +313,7 @@ function draw_invitations(is_phone)
             `${SECONDS[state.run.speed]} seconds.`;
     return h(".invitations",
         draw_invitation("type", "Type a name",
-            is_phone ? "Everything on the page follows." : "Yours, or one that never was. Everything on the page follows.",
+            `${is_phone ? "" : "Yours, or one that never was. "}Everything on the page follows.`,
             type_a_name),
         draw_invitation("learn", "Watch it learn", learning, watch_it_learn),
         draw_invitation("follow", "Follow one number", is_phone ? `Who voted for this ${figure}?`
