@@ -7,7 +7,7 @@ const SECTIONS = ["next", "votes", "learn", "heads", "units", "numbers", "sample
 // these wait while the run plays
 const WAIT = new Set(["units", "numbers", "samples", "points", "file", "inspector", "made"]);
 // these answer at once, the others in the next frames
-const AT_ONCE = new Set(["time", "chips", "map", "next", "votes", "inspector", "walk"]);
+const AT_ONCE = new Set(["time", "chips", "next", "votes", "inspector", "walk"]);
 // to draw; drawn at least once; on the screen or almost; on the screen
 const stale = new Set(VIEW_NAMES);
 const drawn = new Set();
@@ -38,7 +38,7 @@ function draw(id)
 function show_end_of_votes(box)
 {
     const key = `${state.choice.word} ${state.choice.pos}`;
-    if (box && box.at !== key) {
+    if (box && "wide" in box.dataset && box.at !== key) {
         box.at = key;
         box.scrollLeft = box.scrollWidth;
     }

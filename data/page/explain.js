@@ -16,11 +16,14 @@ function index_tape(tape)
     tape.vectors.forEach((vector, i) => tape.vector_of.fill(i, vector.at, vector.at + vector.n));
 }
 
-function line_of(tape, i)
+// The number of the line that made value i; a parameter has none.
+function line_number(tape, i)
 {
     index_tape(tape);
-    return i < tape.model.num_params ? undefined : tape.lines[tape.line_of[i]];
+    return i < tape.model.num_params ? -1 : tape.line_of[i];
 }
+
+const line_of = (tape, i) => tape.lines[line_number(tape, i)];
 
 function vector_of(tape, i)
 {
@@ -61,7 +64,7 @@ function operands_of(tape, i, values = tape.value)
 function users_of(tape, i, values = tape.value)
 {
     const users = [];
-    for (let k = 0; k < tape.n_lines; k++) {
+    for (let k = line_number(tape, i) + 1; k < tape.n_lines; k++) {
         const l = tape.lines[k];
         for (const element of l.op.elements(l, i)) {
             let derivative = 0;
@@ -113,9 +116,8 @@ function change_pass(pass, at, value)
 // Computes every line again from the one that made this number on, with another number in its place.
 function replay(tape, at, value)
 {
-    index_tape(tape);
     const is_parameter = at < tape.model.num_params;
-    const from = is_parameter ? 0 : max(0, tape.line_of[at]);
+    const from = max(0, line_number(tape, at));
     tape.value[at] = value;
     for (let i = from; i < tape.n_lines; i++) {
         const l = tape.lines[i];

@@ -39,7 +39,7 @@ function draw_track(width)
         run.film.map((step) => s("circle", { key: `d${step}`, cx: x(step), cy: y, r: 2,
             fill: step <= learned_steps() ? INK : RULE })),
         repeat_step() < last ? s("path", { key: "repeat", d: `M${x(repeat_step())} ${y - 8}v16`, stroke: INK,
-            "stroke-width": 1.5 }, s("title", REPEATS)) : "",
+            "stroke-width": 1.5 }, s("title", repeats_text())) : "",
         is_at_file ? s("circle", { key: "on", cx: end, cy: y, r: 10, fill: ACCENT })
             : s("circle", { key: "at", cx: x(now), cy: y, r: 8, fill: ACCENT, stroke: PAPER, "stroke-width": 2 }),
         s("path", { d: `M${end} ${y - 6}l6 6-6 6-6-6z`, fill: is_at_file ? "var(--on-accent)" : INK }),
@@ -49,7 +49,7 @@ function draw_track(width)
             s("tspan", { style: "fill: var(--soft)" }, `${count(last)} `), "file"));
 }
 
-const REPEATS = "from here names repeat";
+const repeats_text = () => `from here ${noun(2)} repeat`;
 
 // The first step that reads a document of the page a second time, though the program went on to others.
 function repeat_step()

@@ -123,7 +123,7 @@ function draw_curve_grid({ width, height, left, right, bottom, last, high, low, 
         repeat < last && can_run() ? s("g", { key: "repeat" },
             s("path", { d: `M${x(repeat)} ${bottom - 8}v8`, stroke: INK, "stroke-width": 1.5 }),
             x(repeat) > left + 160 ? s("text", { x: x(repeat) + (is_right ? -5 : 5), y: bottom - 2,
-                "text-anchor": is_right ? "end" : "start" }, REPEATS) : "") : "",
+                "text-anchor": is_right ? "end" : "start" }, repeats_text()) : "") : "",
     ];
 }
 
@@ -153,7 +153,8 @@ function draw_curve_texts({ width, last, x, y }, own, held)
     return [
         !at_file() && own.length && nx < width - 280
             ? s("text", { key: "own-run", x: x(last) - 90, y: y(own.at(-1)[1]) - 22 }, "the file’s own run") : "",
-        held.length ? s("text", { key: "held-out", x: x(held[0][0]) + 4, y: y(held[0][1]) - 8 }, "held out") : "",
+        held.length ? s("text", { key: "held-out", x: min(x(held.at(-1)[0]), x(last) - 8), y: y(held.at(-1)[1]) - 8,
+            "text-anchor": "end" }, "held out") : "",
     ];
 }
 

@@ -27,7 +27,7 @@ function follow_marks()
     const users = up(at);
     cells.set(at, "chosen");
     spread(down(at), down, "from", 4);
-    spread(users.slice(0, 64), up, "used", 4);
+    spread(users.slice(0, 32), up, "used", 3);
     const block = block_of(at);
     const used = new Map(users.map(block_of).map((b) => [`${b.block} ${b.layer} ${b.head}`, b]));
     state.marks.block = block;

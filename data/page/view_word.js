@@ -312,7 +312,7 @@ function draw_invitations(is_phone)
         : `${is_phone ? "" : `From random numbers to ${noun(2)}: `}${plural(last, "step")} in ` +
             `${SECONDS[state.run.speed]} seconds.`;
     return h(".invitations",
-        draw_invitation("type", "Type a name",
+        draw_invitation("type", `Type a ${noun(1)}`,
             `${is_phone ? "" : "Yours, or one that never was. "}Everything on the page follows.`,
             type_a_name),
         draw_invitation("learn", "Watch it learn", learning, watch_it_learn),
