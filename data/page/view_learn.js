@@ -5,7 +5,7 @@ function draw_learn()
 {
     const { file, run, model } = state;
     const per = model.training.batch === 1 ? `one ${noun(1)}` : `${count(model.training.batch)} ${noun(2)}`;
-    const slow = run.cost > 8 ? ` A step takes ${run.cost.toFixed(0)} ms here.` : "";
+    const slow = run.cost > 8 && run.losses.length > 50 ? ` A step takes ${run.cost.toFixed(0)} ms here.` : "";
     const is_learning = can_run() && run.learner && learned_steps() < run_length();
     return [
         h("p.soft", `It began with random numbers. Each step reads ${per} and moves all ${count(model.num_params)} ` +

@@ -14,11 +14,11 @@ function hover_head(head)
 
 const keep_head = (head) => update({ head: state.choice.head === head ? null : head }, { replace: true });
 
-// How wide tiles are, from the width of their column.
+// How wide tiles are, from the width of their column; before there is one, as the style makes it.
 function tile_size()
 {
     const all = width_of("next", 1200);
-    const area = is_open() || !is_wide(64) ? all : floor(all * 0.65);
+    const area = width_of("tiles-box", is_open() || !is_wide(64) ? all : floor(all * 0.65));
     const { n } = state.shown;
     const gap = area < 500 || n > 8 ? 6 : 12;
     const fits = floor((area - gap * (n - 1)) / n);

@@ -287,6 +287,13 @@ async function check_width(file, width, touch)
     await check_badges(tab);
     await check_step(tab);
     await check_silence(tab);
+    const cut = [];
+    for (const hash of ["#word=elyanah&pos=6", "#word=elyanah&pos=6&value=q.3"]) {
+        await tab.evaluate((to) => { location.hash = to; }, hash);
+        await rest(300);
+        cut.push(await tab.evaluate(() => { const e = document.getElementById("tiles-box"); return innerWidth >= 768 && e.scrollWidth > e.clientWidth; }));
+    }
+    same("no column of a name with seven letters is cut off, with and without the inspector", [false, false], cut);
     same("nothing is wider than the screen", true, await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
     await check_votes(tab);
     await check_hand(tab);
