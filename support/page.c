@@ -266,12 +266,14 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
 static void say_compared(Job *job, bool with_documents)
 {
     const Run *run = &job->run;
-    double work = 0;
-    size_t n = 0;
+    double work = 0, params = (double)run->model.num_params;
+    size_t n = 0, block_size = run->model.block_size;
     say(",\n\"losses\":[");
     for (size_t i = 0; with_documents && i < run->docs.n && n < MAX_LOSSES && work < MAX_WORK;
          i++) {
         Document *doc = &run->docs.list[i];
+        size_t positions = doc->length < block_size ? doc->length + 1 : block_size;
+        if ((double)positions * params > MAX_WORK) continue;
         if (encode(&run->tokenizer, doc->tokens, doc->length) < doc->length) continue;
         work += say_loss(job, doc, n++ ? "," : "");
     }

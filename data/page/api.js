@@ -18,7 +18,13 @@ const api = {
     get documents() { return state.file.documents; },
     get n_documents() { return state.file.n_documents; },
     get snapshots() { return kept_steps(); },
-    get agrees() { return state.agrees; },
+    get agrees()
+    {
+        if (state.agrees === null) {
+            finish(compare_pieces());
+        }
+        return state.agrees;
+    },
 
     forward(word, { silent = [] } = {})
     {

@@ -97,13 +97,16 @@ function first_word()
 }
 
 // Does the page compute the losses that the program computed? As far as they are given: [[word, loss], ...].
-function compare_with_program()
+function* compare_pieces()
 {
-    const { file, stored, tapes: { work } } = state;
-    const off = (file.losses || []).map(([word, loss]) => {
-        const pass = finish(loss_pieces(work, stored, take_document(stored, word)));
-        return { word, loss, here: work.value[pass.loss] };
-    }).find(({ loss, here }) => !(abs(here - loss) <= 1e-9 * max(1, abs(loss))));
+    const { file, stored, tapes: { compare: tape } } = state;
+    let off = null;
+    for (const [word, loss] of file.losses || []) {
+        const pass = yield* loss_pieces(tape, stored, take_document(stored, word));
+        const here = tape.value[pass.loss];
+        off = off || (abs(here - loss) <= 1e-9 * max(1, abs(loss)) ? null : { word, loss, here });
+        yield;
+    }
     state.agrees = !off;
     by_id("disagrees").hidden = state.agrees;
     patch(by_id("disagrees"), off ? ["This page computes another model than the program: the loss of ",
@@ -115,9 +118,10 @@ function new_tapes(is_small)
 {
     const plain = () => new_tape(false, false);
     const named = () => new_tape(false, true);
-    return { is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(),
-        letters: plain(),
-             train: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(), unit: plain() };
+    return {
+        is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
+        train: plain(), compare: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(), unit: plain(),
+    };
 }
 
 // What the program put in, and the model of the file.
@@ -161,7 +165,6 @@ function open_page(source, bytes)
     take_file(source, bytes);
     by_id("door").hidden = true;
     by_id("app").hidden = false;
-    compare_with_program();
     draw_title();
     read_theme();
     fit_layout();
@@ -183,6 +186,11 @@ function open_page(source, bytes)
         follow_address();
     }
     show_word();
+    if (state.tapes.is_small) {
+        finish(compare_pieces());
+    } else {
+        start_job("compare", compare_pieces());
+    }
     if (can_run() && !state.file.log) {
         start_job("mean", mean_pieces());
     }

@@ -330,7 +330,7 @@ function next_job()
         return undefined;
     }
     do_jobs.turn = !do_jobs.turn;
-    const order = ["worth", "unit", "mean", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
+    const order = ["compare", "worth", "unit", "mean", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
     return order.find((name) => jobs.has(name) && (!state.run.playing || name === "learn"));
 }
 

@@ -35,8 +35,9 @@ const state = {
     // vectors and tables that are shown whole; digits; which rows of "Every number" are open; all votes
     unfolded: new Set(), tables_open: new Set(), with_all_digits: false, in_full: false, open_rows: new Set(),
     all_votes: false, tells_direct: false,
-    // the number in the hand: was one dragged once, just now; what it says; is "How it was made" open? null: by width
-    has_dragged: false, was_drag: false, hand_says: "", made_open: null,
+    // the number in the hand: was one dragged once, just now; what it says; is all that follows finite? Is "How it was
+    // made" open? null: by width
+    has_dragged: false, was_drag: false, hand_says: "", is_finite: true, made_open: null,
     // gathered while nothing else is to do
     survey: null, worth: { version: -1, layer: -1, losses: [] }, mean: null,
     sampling: { temperature: 0.5, prompt: "", seed: 1, letters: null, steps: [] },
@@ -106,6 +107,7 @@ function take(change)
             choice[name] = name === "word" ? readable(state.model, value).word : value;
         }
     }
+    state.is_finite = state.is_finite || "value" in change;
     const is_other_model = "model" in change || was_silent !== silent_text();
     if (is_other_model || was_word !== choice.word) {
         state.version_of_model += is_other_model ? 1 : 0;

@@ -6,6 +6,7 @@ const REACH = 0.5;
 // how far 60 px go; a weight moves less
 const UNIT_OF_VALUE = 1;
 const UNIT_OF_WEIGHT = 0.25;
+const NOT_FINITE = "Beyond this, its numbers are not finite.";
 
 const can_hold = (at) => at >= 0 && !["loss", "probs"].includes(block_of(at).block);
 
@@ -19,7 +20,7 @@ function draw_hand(at)
         return h("", { key: "hand-box" }, h(".hand.fixed", { id: "hand", tabindex: -1 }, short(value)));
     }
     return h("", { key: "hand-box" },
-        h(".line.small.soft", state.has_dragged ? "" : "Drag the number.", is_changed_here
+        h(".line.small.soft", !state.is_finite ? NOT_FINITE : state.has_dragged ? "" : "Drag the number.", is_changed_here
             ? h("span", "it was ", number(short(computed(state.shown)[at])), " ", undo) : ""),
         h(".hand", {
             id: "hand", role: "slider", tabindex: 0, label: name_for_people(at).replace("[", " ").replace("]", ""),
@@ -80,12 +81,10 @@ function hold(at, value)
 {
     const { name, i, pos } = address_of(state.shown.tape, at);
     const last = state.edit;
-    const set = (edit) => update({ edit });
-    set({ name, i, pos: pos ?? state.choice.pos, value, at });
-    if (!Number.isFinite(state.shown.tape.value[state.shown.loss])) {
-        set(last);
-        state.hand_says = "Not finite beyond this.";
-        return;
+    update({ edit: { name, i, pos: pos ?? state.choice.pos, value, at } });
+    state.is_finite = Number.isFinite(state.shown.tape.value[state.shown.loss]);
+    if (!state.is_finite) {
+        update({ edit: last });
     }
     clearTimeout(hold.later);
     hold.later = setTimeout(say_guess, 500);

@@ -184,7 +184,8 @@ function draw_vote_arcs({ heads, self }, tabs)
     const badges = place_badges(by_size.filter((a) => a.rx > 4), { height, wide: 46, tall: 20 });
     return [
         arcs.length ? "" : h("p.soft", "No head adds much here."),
-        h(".vote-word", { "data-wide": wide > width + 1, style: `--tile: ${tile}px; --gap: ${gap}px` }, h("", { style: `width: ${wide}px` },
+        h(".vote-word", { "data-wide": wide > width + 1, style: `--tile: ${tile}px; --gap: ${gap}px` }, h("", {
+            style: `width: ${wide}px` },
             arcs.length ? s("svg.arcs", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, ...HIDDEN },
                 arcs.map((a) => draw_vote_arc(a, n_layer)), badges.map(draw_vote_badge)) : "",
             h(".tiles", each(pos + 1, (position) => draw_vote_tile(position, heads, self, tile))))),
