@@ -120,7 +120,8 @@ function new_tapes(is_small)
     const named = () => new_tape(false, true);
     return {
         is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
-        train: plain(), compare: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(), unit: plain(),
+        train: plain(), compare: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(),
+        unit: plain(),
     };
 }
 

@@ -20,7 +20,8 @@ function draw_hand(at)
         return h("", { key: "hand-box" }, h(".hand.fixed", { id: "hand", tabindex: -1 }, short(value)));
     }
     return h("", { key: "hand-box" },
-        h(".line.small.soft", !state.is_finite ? NOT_FINITE : state.has_dragged ? "" : "Drag the number.", is_changed_here
+        h(".line.small.soft",
+            !state.is_finite ? NOT_FINITE : state.has_dragged ? "" : "Drag the number.", is_changed_here
             ? h("span", "it was ", number(short(computed(state.shown)[at])), " ", undo) : ""),
         h(".hand", {
             id: "hand", role: "slider", tabindex: 0, label: name_for_people(at).replace("[", " ").replace("]", ""),
