@@ -49,6 +49,12 @@ page: microgpt    ## train for longer; write the model as a web page, microgpt.h
 	./microgpt page microgpt.safetensors --log microgpt.csv maria >microgpt.html
 	@echo "microgpt.html is ready: open it in a browser"
 
+# The page's scripts, as index.html names them. To work on the page, make data/page/model.js: then data/page/index.html
+# opens in a browser as it is, with that model.
+PAGE = $(addprefix data/page/,$(filter-out model.js,$(shell sed -n 's/^<script src="\(.*\)"><.*/\1/p' data/page/index.html)))
+data/page/model.js: page
+	@sed -n '/^const FROM_PROGRAM/,/};$$/p' microgpt.html >$@
+
 # The README's picture. It needs node, Chromium, and puppeteer-core from npm.
 .PHONY: picture
 picture: page    ## draw .github/page.png, the picture in the README, from microgpt.html
@@ -162,8 +168,9 @@ install: microgpt microgpt.1    ## install under PREFIX, /usr/local by default; 
 	folder() { [ -d "$$1" ] || { folder "$$(dirname "$$1")" && mkdir "$$1" && echo "$$1"; }; }; \
 	made=$$(folder "$$UNDER/bin" && folder "$$man" && folder "$$share") && echo "$$made" >>"$$share/folders" && \
 	cp microgpt "$$UNDER/bin/microgpt" && chmod 755 "$$UNDER/bin/microgpt" && \
-	cp data/names.txt data/page.html LICENSE "$$share/" && cp microgpt.1 "$$man/microgpt.1" && \
-	chmod 644 "$$share"/* "$$man/microgpt.1" && $(SAY) "installed under $$UNDER"
+	mkdir -p "$$share/page" && cp data/names.txt LICENSE "$$share/" && \
+	cp data/page/index.html data/page/style.css $(PAGE) "$$share/page/" && cp microgpt.1 "$$man/microgpt.1" && \
+	chmod 644 "$$share/names.txt" "$$share/LICENSE" "$$share"/page/* "$$man/microgpt.1" && $(SAY) "installed under $$UNDER"
 
 uninstall:    ## remove what make install installed
 	@share=$$UNDER/share/microgpt; rm -f "$$UNDER/bin/microgpt" "$$UNDER/share/man/man1/microgpt.1"; \
@@ -182,7 +189,7 @@ data/makemore.txt:    ## fetch the names of Karpathy's published run
 
 .PHONY: clean
 clean:    ## remove everything that make built
-	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv* .build tests/build
+	rm -rf microgpt microgpt-debug microgpt.1 microgpt.html microgpt.safetensors* microgpt.csv* data/page/model.js .build tests/build
 
 .PHONY: help
 help:    ## list the targets

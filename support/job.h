@@ -97,7 +97,7 @@ typedef struct {
 
 // What goes into a page.
 typedef struct {
-    unsigned char *html;   // [n_html] the shipped page
+    unsigned char *html;   // [n_html] the shipped page, put together
     size_t n_html, place;  // where the model goes
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
@@ -179,7 +179,7 @@ void log_step(Progress *progress, uint64_t done, double loss, double lr);
 void end_row(const Progress *progress, uint64_t done);  // the column for the loss held out
 void flush_log(Progress *progress);
 bool close_log(Progress *progress, const Options *o);
-bool read_losses(Losses *losses, const char *name);  // the caller frees the list
+bool read_losses(Losses *losses, const char *name);  // the caller frees the lists
 
 // training.c
 const char *data_name(const Options *o);          // what messages call the documents' file

@@ -19,9 +19,9 @@ function compose(width)
     const heading = (text, more) => make("p", "margin: 0 0 6px; max-width: none",
         make("b", "font-size: 20px; font-weight: 650", text),
         make("span", "color: var(--soft); margin-left: 12px; font-size: 15px", more));
-    const film = take(".film"), inspector = take("#inspector"), title = take("#title").textContent;
+    const film = take(".film"), inspector = take("#panel"), title = take("#title").textContent;
     const word = take(".word"), reading = take(".reading");
-    for (const selector of ["#inspector .close", "#inspector .trail", "#inspector h3", "#inspector table"]) {
+    for (const selector of ["#panel .close", "#panel .how", "#made .trail", "#made h3", "#made table"]) {
         document.querySelectorAll(selector).forEach((e) => e.remove());
     }
     film.querySelector(".at")?.classList.remove("at");
@@ -110,15 +110,8 @@ function crc(bytes)
     await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
     await tab.goto(`file://${fs.realpathSync(page)}#word=${WORD}&pos=4`);
     await tab.waitForFunction(() => window.microgpt);
-    await tab.evaluate(async () => {
-        const m = window.microgpt;
-        m.forget();
-        while (m.snapshots.at(-1) < m.config.step) {
-            await m.train(500);
-        }
-        m.seek("file");
-        document.getElementById("learn").scrollIntoView();
-    });
+    await tab.waitForFunction(() => window.microgpt.snapshots.at(-1) === window.microgpt.config.step, { timeout: 120000 });
+    await tab.evaluate(() => document.getElementById("learn").scrollIntoView());
     await new Promise((done) => setTimeout(done, 1500));
     await tab.evaluate((value) => { location.hash += `&value=${value}`; }, VALUE);
     await new Promise((done) => setTimeout(done, 2500));

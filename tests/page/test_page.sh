@@ -16,14 +16,14 @@ names=$T/names.safetensors page=$T/names.html
 # The command.
 microgpt page "$names" --log "$T/names.csv" >"$page" 2>"$T/stderr"
 same "page: exit status and standard error" "0 " "$? $(cat "$T/stderr")"
-size=$(wc -c <"$page")
-check "at most 350 KB: $size" test "$size" -le 350000
+size=$(sed -n '/^const FROM_PROGRAM/,/};$/p' "$page" | wc -c)
+check "what the program puts in, at most 200 KB: $size" test "$size" -le 200000
 microgpt page "$names" -q maria >"$T/word.html"
 same "the word is in it" '"word":"maria",' "$(grep '^"word":' "$T/word.html")"
 printf 'anna\nbo\n' >"$T/two.txt"
 same "other documents, in the order of the seed" '"documents":"bo\nanna",' \
     "$(microgpt page "$names" --data "$T/two.txt" | grep '^"documents":')"
-same "and that they are others" '"own":false}</script>' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
+same "and that they are others" '"own":false,' "$(microgpt page "$names" --data "$T/two.txt" | grep '^"own":')"
 size=$(grep '^"documents":' "$page" | sed 's/.*:"//; s/",$//; s/\\n/ /g' | tr -d '\n' | wc -c)
 check "the shipped names, up to 32 KB: $size" test "$size" -gt 32700 -a "$size" -le 32768
 for n in 32767 32768; do        # each document counts a byte more: its end
@@ -31,12 +31,12 @@ for n in 32767 32768; do        # each document counts a byte more: its end
     size=$(microgpt page "$names" --data "$T/long.txt" | sed -n 's/^"documents":"\(.*\)",$/\1/p' | tr -d '\n' | wc -c)
     same "a document of $n bytes, in 32 KB or not" "$((n < 32768 ? n : 0))" "$((size))"
 done
-same "how many documents there are, and whose they are" "\"n_documents\":$(grep -c . data/names.txt), \"own\":true}</script>" \
+same "how many documents there are, and whose they are" "\"n_documents\":$(grep -c . data/names.txt), \"own\":true," \
     "$(grep '^"n_documents":\|^"own":' "$page" | tr '\n' ' ' | sed 's/ $//')"
 # The losses of 2000 steps are a curve of 1000 points, each the mean of its steps; and those of a log without so many.
 for steps in 2000 1001 999; do
     head -n $((steps + 1)) "$T/names.csv" >"$T/some.csv"
-    microgpt page "$names" --log "$T/some.csv" | sed -n 's/^"log":.*"points":\[\(.*\)\]},$/\1/p' | tr ',' '\n' >"$T/points"
+    microgpt page "$names" --log "$T/some.csv" | sed -n 's/^"log":.*"points":\[\(.*\)\],"held":.*$/\1/p' | tr ',' '\n' >"$T/points"
     awk -F , -v n=$steps 'NR > 1 { loss[NR - 2] = $2 } END {
         points = n < 1000 ? n : 1000
         for (i = 0; i < points; i++) {
@@ -91,8 +91,30 @@ printf 'step,loss,lr\n1,1e308,0.01\n2,1e308,0.01\n' >"$T/high.csv"
 fails 1 "*high.csv: losses too large to plot" microgpt page "$names" --log "$T/high.csv"
 printf 'step,loss,lr\n7,2.5,0.01\n8,2.25,0.01\n9,2.' >"$T/part.csv"
 same "a log that is being written: its whole lines" \
-    '"log":{"first":7,"steps":2,"points":[2.5,2.25]},' \
+    '"log":{"first":7,"steps":2,"points":[2.5,2.25],"held":[]},' \
     "$(microgpt page "$names" --log "$T/part.csv" | grep '^"log":')"
+printf 'step,loss,lr,held_out\n7,2.5,0.01,\n8,2.25,0.01,2.625\n9,2,0.01,2.5\n' >"$T/held.csv"
+same "the losses held out, where they were measured" \
+    '"log":{"first":7,"steps":3,"points":[2.5,2.25,2],"held":[[8,2.625],[9,2.5]]},' \
+    "$(microgpt page "$names" --log "$T/held.csv" | grep '^"log":')"
+for row in '1,2.5,0.01' '1,2.5,0.01,x' '1,2.5,0.01,,' '1,2.5,0.01,nan'; do
+    printf 'step,loss,lr,held_out\n%s\n' "$row" >"$T/row.csv"
+    what="a log with a column for losses held out, and the row '$row'"
+    fails 1 "*row.csv:2: not the step,loss,lr of the next step" microgpt page "$names" --log "$T/row.csv"
+done
+# The program's own losses: of the first documents; without documents, of the word, or of the first characters.
+loss_of() { echo "$2" >"$T/one.txt"; microgpt eval "$1" -q --data "$T/one.txt" | sed -n 's/^loss //p'; }
+compared() { sed -n 's/^"losses":\(.*\)};$/\1/p' "$1"; }
+wanted=
+for name in $(sed -n 's/^"documents":"\(.*\)",$/\1/p' "$page" | sed 's/\\n/ /g' | cut -d ' ' -f 1-8); do
+    wanted="$wanted${wanted:+,}[\"$name\",$(loss_of "$names" "$name")]"
+done
+same "the losses of the first documents" "[$wanted]" "$(compared "$page")"
+model two --data "$T/two.txt" --steps 20
+microgpt page "$T/two.safetensors" ann >"$T/two.html"
+same "without documents, of the word" "[[\"ann\",$(loss_of "$T/two.safetensors" ann)]]" "$(compared "$T/two.html")"
+microgpt page "$T/two.safetensors" >"$T/two.html"
+same "without both, of the first characters" "[[\"abno\",$(loss_of "$T/two.safetensors" abno)]]" "$(compared "$T/two.html")"
 if [ -w /dev/full ]; then
     full() { microgpt page "$names" >/dev/full; }
     fails 1 "standard output: *" full
@@ -118,56 +140,92 @@ fails 1 "*long.safetensors: block too long for a page: 1025 positions; the limit
     "$T/long.safetensors"
 
 # Where the shipped page is: nowhere, without a place for the model, where it is installed, and where make runs.
-same "one place for the model in data/page.html" 1 "$(grep -c 'THE MODEL' data/page.html)"
-mkdir -p "$T/alone/data" "$T/usr/bin" "$T/usr/share/microgpt"
+mkdir -p "$T/alone/data/page" "$T/usr/bin" "$T/usr/share/microgpt"
 cp microgpt Makefile "$T/alone/"
-alone() { (cd "$T/alone" && ./microgpt "$@"); }
-fails 1 "*page.html: No such file or directory" alone page "$names"
-echo "no place" >"$T/alone/data/page.html"
-fails 1 "*page.html: not a page template: it has no place for the model" alone page "$names"
-
-# What a browser does not need is left out; texts in quotes stay as they are.
-cat >"$T/alone/data/page.html" <<'END'
-<p>Some text : as it is</p>
-<style>
-    /* gone */
-    a, b > i { margin: 0 auto;
-        width: calc(1px + 2px); }
-</style>
-<script id="model">THE MODEL</script>
-<script>
-    // gone
-    const a = "x = 1, \" y", b = `t , ${f("{ , }", `in , ${a + 1}`)} , z`, c = 'q , "r', d = a - -b;
-
-    if (a) {
-        e = b ? c
-            : d;
-    }
-    f(a,
-        b);               // it's gone
-    const g = "\"" , h = `${"a , b" + 1}` , i = 1;
-</script>
-END
-cat >"$T/squeezed" <<'END'
-<p>Some text : as it is</p>
-<style>
-a,b>i{margin:0 auto;width:calc(1px + 2px);}
-</style>
-<script>
-const a="x = 1, \" y",b=`t , ${f("{ , }",`in , ${a+1}`)} , z`,c='q , "r',d=a- -b;
-if(a){e=b?c:d;}
-f(a,b);
-const g="\"",h=`${"a , b"+1}`,i=1;
-</script>
-END
 cp data/names.txt "$T/alone/data/"
-alone page "$names" | grep -v '^"\|^<script id' >"$T/squeezed.seen"
-same_file "the page without what a browser does not need" "$T/squeezed" "$T/squeezed.seen"
+alone() { (cd "$T/alone" && ./microgpt "$@"); }
+fails 1 "*page/index.html: No such file or directory" alone page "$names"
+echo "no place" >"$T/alone/data/page/index.html"
+fails 1 "*index.html: not a page: it does not name model.js" alone page "$names"
+
+# Its parts are put together as they are, in the order in which index.html names them.
+cat >"$T/alone/data/page/index.html" <<'END'
+<p>Some text : as it is</p>
+<link rel="stylesheet" href="a.css">
+<script src="second.js"></script>
+<script src="model.js"></script>
+<script src="first.js"></script> stays
+<script src="first.js"></script>
+the last line
+END
+printf '/* a comment */\n  a { b : c }\n' >"$T/alone/data/page/a.css"
+printf '// two\n\n    const b = "x" ;\n' >"$T/alone/data/page/second.js"
+fails 1 "*page/first.js: No such file or directory" alone page "$names"
+same "then there is no part of a page" "" "$(alone page "$names" 2>"$T/stderr")"
+printf '// one' >"$T/alone/data/page/first.js"
+cat >"$T/joined" <<'END'
+<p>Some text : as it is</p>
+<style>
+/* a comment */
+  a { b : c }
+</style>
+<script>
+// two
+
+    const b = "x" ;
+</script>
+<script>
+</script>
+<script src="first.js"></script> stays
+<script>
+// one</script>
+the last line
+END
+alone page "$names" | sed '/^const FROM_PROGRAM/,/};$/d' >"$T/joined.seen"
+same_file "the page, put together" "$T/joined" "$T/joined.seen"
+rm "$T/alone/data/page"/*
+same "no part of the page ends a script, or a style" "" "$(grep -l '</s' data/page/*.js data/page/*.css)"
+same "index.html names every script" "$(cd data/page && ls ./*.js | grep -v model.js)" \
+    "$(sed -n 's/^<script src="\(.*\)"><.*/.\/\1/p' data/page/index.html | grep -v model.js | LC_ALL=C sort)"
+same "every script is strict" "" "$(grep -L '^"use strict";$' data/page/*.js | grep -v model.js)"
+long=$(awk 'length > 120 { print FILENAME ": " FNR }' data/page/*.js data/page/*.css data/page/index.html | grep -v model.js)
+same "no line of the page is longer than 120 characters" "" "$long"
+long=$(wc -l data/page/*.js | awk '$2 != "total" && $1 >= 900')
+same "no script has 900 lines" "" "$long"
+
+# A model that the page cannot compute is refused: an activation or a matrix that only the program knows.
+fork=$T/fork
+mkdir -p "$fork"
+cp -r Makefile autograd.c autograd.h data "$fork/"
+# other OPTIONS [SED FILE]...: a program that differs, and a model of it.
+other()
+{
+    rm -rf "$fork/support" "$fork/microgpt.c" "$T/other.safetensors"
+    cp -r microgpt.c support "$fork/"
+    more=$1
+    shift
+    while [ $# -gt 1 ]; do
+        sed "$1" "$fork/$2" >"$T/edited" && cp "$T/edited" "$fork/$2"
+        shift 2
+    done
+    (cd "$fork" && make -s CFLAGS=-O1 microgpt) >"$T/make.log" 2>&1 ||
+        not_ok "another program" "it builds" "$(tail -n 3 "$T/make.log")"
+    # shellcheck disable=SC2086
+    "$fork/microgpt" -q --steps 5 --samples 0 $more --save "$T/other.safetensors" >"$T/train.log" 2>&1
+}
+other "--activation relu3" 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/options.h \
+    's/relu|relu2/relu|relu2|relu3/' support/options.c
+fails 1 "*other.safetensors: the page cannot compute it: it does not know the activation relu3" \
+    "$fork/microgpt" page "$T/other.safetensors"
+other "" 's/4 \* n_embd/5 * n_embd/g; s/4 \* model->n_embd/5 * model->n_embd/g' microgpt.c
+fails 1 "*other.safetensors: the page cannot compute it: it does not know the tensor layer0.mlp_fc1, 80 x 16" \
+    "$fork/microgpt" page "$T/other.safetensors"
+
 cp microgpt "$T/usr/bin/"
-cp data/names.txt data/page.html "$T/usr/share/microgpt/"
+cp -r data/names.txt data/page "$T/usr/share/microgpt/"
 "$T/usr/bin/microgpt" page "$names" --log "$T/names.csv" >"$T/installed.html"
 same_file "the installed program writes the same page" "$page" "$T/installed.html"
-cp data/names.txt data/page.html "$T/alone/data/"
+cp -r data/names.txt data/page "$T/alone/data/"
 (cd "$T/alone" && make -s -o microgpt page) >"$T/make.log" 2>&1
 same "make page says how to open it" \
     "microgpt.html is ready: open it in a browser" "$(tail -n 1 "$T/make.log")"

@@ -5,7 +5,7 @@
 
 # The statements of C on the page are in microgpt.c.
 cat ./*.c support/*.c 2>/dev/null | tr -s ' \n' '  ' >"$T/microgpt.c"
-sed -n '/^const KINDS/,/^};/p' data/page.html | tr -s ' \n' '  ' | sed 's/" + "//g' | grep -o 'code: "[^"]*;"' |
+sed -n '/^const KINDS/,/^};/p' data/page/gpt.js | tr -s ' \n' '  ' | sed 's/" + "//g' | grep -o 'code: "[^"]*;"' |
     sed 's/^code: "//; s/"$//' | sort -u >"$T/statements"
 same "statements on the page: at least 20" yes "$([ "$(wc -l <"$T/statements")" -ge 20 ] && echo yes)"
 while IFS= read -r statement; do
@@ -162,7 +162,7 @@ END
     page bare
     figures bare "\"words\":[$(word_of "$T/bare.safetensors" maria)],\"config\":{\"step\":0}"
     with_model "$T/bare.html" "$T/single.safetensors" "$T/single.html"
-    figures single '"config":{"step":0}'
+    figures single '"config":{"step":0},"agrees":false'
 else
     skip "a file without train.*, a file in F32" "no python3 here"
 fi
@@ -173,7 +173,7 @@ model script --data "$T/script.txt" --steps 5
 evil=$T/'<img src=x onerror=pwned=1>"<!--<script>.safetensors'
 LC_ALL=C sed 's|"vocab":"/<>ciprst"|"vocab":"</script>"|; s|"train.random"|"train.<b>x<i"|' "$T/script.safetensors" >"$evil"
 microgpt page "$evil" --data "$T/script.txt" '</script>' >"$T/evil.html"
-same "as many scripts as the page has" "$(grep -c '<script' data/page.html)" "$(grep -c '<script' "$T/evil.html")"
+same "as many scripts as the page has" "$(grep -c '<script' data/page/index.html)" "$(grep -c '<script' "$T/evil.html")"
 figures evil "\"words\":[{\"word\":\"\\u003c/script>\",\"loss\":$(loss_of "$evil" "$T/script.txt")}],
     \"config\":{\"vocab\":\"\\u003c/script>\"}"
 
@@ -189,12 +189,23 @@ figures marks "\"words\":[{\"word\":\"a\",\"loss\":$(loss_of "$T/marks.safetenso
 LC_ALL=C sed 's/"activation":"relu"/"activation":"leaky"/' "$names" >"$T/leaky.safetensors"
 with_model "$T/names.html" "$T/leaky.safetensors" "$T/leaky.html"
 
+# One that the page computes otherwise than the program: a loss is changed in its eighth digit.
+sed '/^"losses":/s/\(\["[a-z]*",[0-9.]\{8\}\)[0-9]/\1x/; /^"losses":/s/x[0-9]*/91234567/' "$T/names.html" >"$T/another.html"
+
+# The parts as they are: with a model beside them, and with none.
+rm -rf "$T/door" "$T/beside"
+cp -r data/page "$T/door"
+: >"$T/door/model.js"
+cp -r data/page "$T/beside"
+sed -n '/^const FROM_PROGRAM/,/};$/p' "$T/names.html" >"$T/beside/model.js"
+
 model large --n-embd 64 --n-layer 4 --n-head 8 --steps 20
 page large --data data/names.txt
 cat >"$T/plan.json" <<END
 {"chromium": "$browser", "page": "$T/names.html", "large": "$T/large.html", "figures": [$(cat "$T/figures")],
-"refused": [{"name": "leaky", "file": "$T/leaky.html", "line": "does not know the activation"}],
-"door": {"template": "$ROOT/data/page.html", "model": "$names", "junk": "$T/some.txt"}}
+"refused": [{"name": "leaky", "file": "$T/leaky.html", "line": "does not know the activation"},
+{"name": "another model", "file": "$T/another.html", "line": "another model than the program", "where": "#disagrees"}],
+"door": {"template": "$T/door/index.html", "beside": "$T/beside/index.html", "model": "$names", "junk": "$T/some.txt"}}
 END
 # PARTS=story,keys runs some of it.
 timeout 600 node tests/page/browser.js "$T/plan.json" ${PARTS:+"$PARTS"} >"$T/browser.out" 2>"$T/browser.log"

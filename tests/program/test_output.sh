@@ -108,7 +108,7 @@ installed() { make -s -C "$T/source" "$@" CC="$CC" LDFLAGS="$LDFLAGS" CFLAGS="$f
 flags=-O0
 check "make install" installed install DESTDIR="$D" PREFIX=/opt/my
 same "what make install puts there" "/opt/my/bin/microgpt /opt/my/share/microgpt/LICENSE /opt/my/share/microgpt/folders \
-/opt/my/share/microgpt/names.txt /opt/my/share/microgpt/page.html" \
+/opt/my/share/microgpt/names.txt $(printf '/opt/my/share/microgpt/%s ' $(cd data && ls page/*.* | grep -v model.js) | sed 's/ $//')" \
     "$(cd "$D" && find . -type f | sort | grep -v '/man/' | sed 's/^\.//' | tr '\n' ' ' | sed 's/ $//')"
 mv "$D" "$T/moved"
 in_folder "installed" / "$T/moved/opt/my/bin/microgpt"

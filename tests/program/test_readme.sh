@@ -8,7 +8,7 @@ READMES="README.md tests/README.md data/README.md support/debugger/README.md .gi
 S=$T/project
 mkdir -p "$S/data"
 cp microgpt README.md LICENSE .gitignore "$S"
-cp data/names.txt data/page.html "$S/data"
+cp -r data/names.txt data/page "$S/data"
 tail -n 300 data/names.txt >"$S/words.txt"
 git_there=
 (cd "$S" && git init -q && git add -A && git -c user.name=n -c user.email=e commit -q -m .) >"$T/git" 2>&1 && git_there=yes

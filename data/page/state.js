@@ -1,0 +1,304 @@
+// The state of the page, in one object, and the one way to change it: update(). Views are functions of it. Word,
+// position, value, votes, silent heads and step are in the address.
+"use strict";
+
+// positions that a page shows
+const LONGEST = 96;
+
+const state = {
+    // what the program put in: {version, file, model, word, log, documents, ...}
+    file: null,
+    // the file's model, and the one on the page: the file's, a moment of the run, or either after steps on a word
+    stored: null, model: null,
+    // does the page compute what the program computes? null: not known yet
+    agrees: null,
+    tapes: null,
+    // the pass of the word, with what is silent and what is changed
+    shown: null,
+    // of what is shown: every pass, every model and every change has its own
+    version: 0, version_of_pass: 0, version_of_model: 0,
+    choice: { word: "", pos: 0, value: null, votes: null, silent: [], units: [], layer: 0, head: null, unit: null,
+        walk: 0 },
+    // a number that is changed: {name, i, pos, value, at}
+    edit: null,
+    // the head, and the vote, under the pointer
+    hovered: null, pointed: null,
+    run: null,
+    marks: { at: -1, cells: new Map(), block: null, used: [] },
+    // where the inspector has been: {pos, value, text}
+    trail: [],
+    // what became of the typed text; the cell that is read out: {name, text}
+    notes: [], read: null,
+    // what had the focus before the inspector, or the votes, opened
+    opener: null,
+    theme: null,
+    // vectors and tables that are shown whole; digits; which rows of "Every number" are open; all votes
+    unfolded: new Set(), tables_open: new Set(), with_all_digits: false, in_full: false, open_rows: new Set(),
+    all_votes: false, tells_direct: false,
+    // the number in the hand: was one dragged once, just now; what it says; is all that follows finite? Is "How it was
+    // made" open? null: by width
+    has_dragged: false, was_drag: false, hand_says: "", is_finite: true, made_open: null,
+    // gathered while nothing else is to do
+    survey: null, worth: { version: -1, layer: -1, losses: [] }, mean: null,
+    sampling: { temperature: 0.5, prompt: "", seed: 1, letters: null, steps: [] },
+};
+
+const model_version = () => `${state.version_of_model} ${silent_text()}`;
+const is_changed = () => !at_file() || state.run.on_word.length > 0 || silent_text() !== "" || state.edit !== null;
+
+// Which views a change of these concerns; all others concern every view.
+const FOLLOWS = {
+    edit: ["time", "next", "votes", "inspector", "made", "heads", "numbers", "learn", "walk"],
+    pos: ["chips", "next", "votes", "map", "heads", "numbers", "inspector", "made", "walk"],
+    value: ["votes", "map", "heads", "numbers", "inspector", "made", "file", "walk"],
+    votes: ["next", "votes", "walk"],
+    layer: ["map", "next", "heads", "units", "learn"],
+    head: ["next", "heads", "map"],
+    unit: ["units"],
+    walk: ["walk"],
+};
+
+// Changes what is chosen (a word, a position, a value, ...), the model or the edited number, and all that follows from
+// it. The element that was pressed stays where it is on the screen; `show` scrolls to the chosen value instead.
+function update(change, { replace = false, show = false } = {})
+{
+    const before = { ...state.choice };
+    const was_open = is_open();
+    const anchor = pressed_in_main();
+    const top = anchor && box_of(anchor).top;
+    const scrolled = scrollY;
+    const views_of = (name) => FOLLOWS[name] || VIEW_NAMES;
+    follow(take(change));
+    write_address(replace || "model" in change || "edit" in change);
+    show_word();
+    const changed = Object.keys(change).filter((name) => !(name in before) || before[name] !== state.choice[name]);
+    const stale_views = new Set(changed.flatMap(views_of));
+    if (is_open() !== was_open) {
+        // their width is another
+        ["next", "votes", "learn", "samples"].forEach((id) => stale_views.add(id));
+    }
+    redraw(...stale_views);
+    if (anchor && anchor.isConnected && !show) {
+        scrollBy({ top: box_of(anchor).top - top, behavior: "instant" });
+    } else if ("model" in change && scrollY !== scrolled) {
+        scrollTo({ top: scrolled, behavior: "instant" });
+    }
+    if (state.choice.value && (state.choice.value !== before.value || state.choice.pos !== before.pos)) {
+        by_id("panel").scrollTop = 0;
+        show_chosen(show, anchor);
+    }
+}
+
+const pressed_in_main = () => {
+    const focus = document.activeElement;
+    return focus && focus !== document.body && focus.closest("main") ? focus : null;
+};
+
+// Puts the change where it belongs. Returns what is to be computed again: "pass", "edit" or nothing.
+function take(change)
+{
+    const { choice } = state;
+    const was_silent = silent_text();
+    const was_word = choice.word;
+    for (const [name, value] of Object.entries(change)) {
+        if (name === "model" || name === "edit") {
+            state[name] = value;
+        } else {
+            choice[name] = name === "word" ? readable(state.model, value).word : value;
+        }
+    }
+    state.is_finite = state.is_finite || "value" in change;
+    const is_other_model = "model" in change || was_silent !== silent_text();
+    if (is_other_model || was_word !== choice.word) {
+        state.version_of_model += is_other_model ? 1 : 0;
+        state.sampling.letters = null;
+        state.sampling.steps = [];
+        return "pass";
+    }
+    return "edit" in change ? "edit" : "";
+}
+
+function follow(what)
+{
+    if (what === "pass") {
+        follow_word();
+    } else if (what === "edit") {
+        state.version++;
+        change_pass(state.shown, state.edit ? state.edit.at : 0, state.edit ? state.edit.value : null);
+    }
+    follow_choice();
+}
+
+// The pass of the word, with what is silent and what is changed. While the run plays, products are no values of their
+// own.
+function follow_word()
+{
+    const { model, tapes, choice } = state;
+    const tape = state.run.playing ? tapes.playing : tapes.shown;
+    state.shown = finish(loss_pieces(tape, model, take_document(model, choice.word, LONGEST), quiet_now()));
+    state.version_of_pass = ++state.version;
+    choice.pos = max(0, min(choice.pos, state.shown.n - 1));
+    if (!state.edit) {
+        return;
+    }
+    const { name, i, pos, value } = state.edit;
+    try {
+        state.edit.at = place_of(tape, name, i, pos);
+        change_pass(state.shown, state.edit.at, value);
+    } catch {
+        state.edit = null;
+    }
+}
+
+function follow_choice()
+{
+    const { choice, shown } = state;
+    choice.pos = max(0, min(choice.pos, shown.n - 1));
+    if (choice.value && chosen_place() < 0) {
+        choice.value = null;
+    }
+    if (choice.votes !== null && !(choice.votes >= 0 && choice.votes < state.model.vocab_size)) {
+        choice.votes = null;
+    }
+    follow_marks();
+    const at = chosen_place();
+    if (at >= 0) {
+        const { layer, head } = block_of(at);
+        choice.layer = layer ?? choice.layer;
+        choice.head = head === null ? choice.head : null;
+        follow_trail(at);
+    } else {
+        state.trail.length = 0;
+    }
+    if (is_open() !== at >= 0) {
+        document.body.classList.toggle("open", at >= 0);
+        forget_widths();
+    }
+}
+
+// Where one has been before, the trail ends again.
+function follow_trail(at)
+{
+    const { choice: { pos, value }, trail } = state;
+    const been = trail.findIndex((b) => b.value === value && b.pos === pos);
+    if (been >= 0) {
+        trail.length = been + 1;
+    } else {
+        trail.push({ pos, value, text: name_for_people(at) });
+        state.tables_open = new Set();
+    }
+}
+
+function split_value(value)
+{
+    const dot_at = value.lastIndexOf(".");
+    return [value.slice(0, dot_at), Number(value.slice(dot_at + 1))];
+}
+
+// The place of the chosen value on the tape, or -1.
+function chosen_place()
+{
+    if (!state.choice.value) {
+        return -1;
+    }
+    const [name, i] = split_value(state.choice.value);
+    const found = find_vector(state.shown.tape, name, state.choice.pos);
+    return found && Number.isInteger(i) && i >= 0 && i < found.n ? found.at + i : -1;
+}
+
+// What is silent: for the address, and for the model, made anew when it changes.
+const quiet_kept = { text: "", quiet: NOTHING };
+
+function silent_text({ silent, units } = state.choice)
+{
+    return [...silent.map((pair) => pair.join(".")).sort(),
+        ...units.map((pair) => `u${pair.join(".")}`).sort()].join(" ");
+}
+
+function quiet_now()
+{
+    const text = silent_text();
+    if (quiet_kept.text !== text) {
+        const units = [];
+        state.choice.units.forEach(([l, u]) => { (units[l] = units[l] || new Set()).add(u); });
+        Object.assign(quiet_kept, { text, quiet: { ...of_heads(state.choice.silent), units } });
+    }
+    return quiet_kept.quiet;
+}
+
+const has_pair = (pairs, layer, k) => pairs.some(([l, i]) => l === layer && i === k);
+const is_silent = (layer, head) => has_pair(state.choice.silent, layer, head);
+const is_off = (layer, unit) => has_pair(state.choice.units, layer, unit);
+
+// Switches a head (of choice.silent) or a unit (of choice.units) off or on.
+function switch_one(list, layer, k)
+{
+    const others = state.choice[list].filter(([l, i]) => l !== layer || i !== k);
+    update({ [list]: others.length < state.choice[list].length ? others : [...others, [layer, k]] }, { replace: true });
+}
+
+// The address.
+function write_address(replace)
+{
+    const is_playing = Boolean(state.run.playing);
+    const { word, pos, value, votes, walk } = state.choice;
+    const all = new URLSearchParams({ word, pos });
+    const parts = { value, votes: votes === null ? "" : votes === state.model.BOS ? "end" : state.model.uchars[votes],
+                    silent: silent_text(), step: at_file() || is_playing ? "" : state.model.step, walk: walk || "" };
+    for (const [name, part] of Object.entries(parts)) {
+        if (part !== "" && part !== null) {
+            all.set(name, part);
+        }
+    }
+    if (`#${all}` !== location.hash) {
+        history[replace || is_playing ? "replaceState" : "pushState"](null, "", `#${all}`);
+    }
+}
+
+const whole = (text) => /^\d{1,15}$/.test(text || "") ? Number(text) : null;
+
+function read_address()
+{
+    const address = new URLSearchParams(location.hash.slice(1));
+    const { token_of, BOS, n_layer, n_embd, n_head } = state.model;
+    const silent = [];
+    const units = [];
+    for (const part of (address.get("silent") || "").split(" ").slice(0, 5000)) {
+        const is_unit = part.startsWith("u");
+        const [l, k] = part.slice(is_unit ? 1 : 0).split(".").map(whole);
+        if (l !== null && k !== null && k !== undefined && l < n_layer && k < (is_unit ? 4 * n_embd : n_head)) {
+            (is_unit ? units : silent).push([l, k]);
+        }
+    }
+    const votes = address.get("votes");
+    return { word: address.get("word"), pos: whole(address.get("pos")), value: address.get("value"), silent, units,
+             votes: votes === "end" ? BOS : token_of.get(votes) ?? null,
+             step: whole(address.get("step")), walk: min(STOPS.length, whole(address.get("walk")) || 0) };
+}
+
+// The address leads: back and forth in the history, and links from others.
+function follow_address()
+{
+    const wanted = read_address();
+    const change = { pos: wanted.pos ?? max(0, state.shown.n - 2), value: wanted.value, votes: wanted.votes,
+                     walk: wanted.walk };
+    if (wanted.word !== null) {
+        change.word = wanted.word;
+    }
+    if (silent_text() !== silent_text(wanted)) {
+        Object.assign(change, { silent: wanted.silent, units: wanted.units });
+    }
+    if (wanted.step !== null && can_run()) {
+        seek_when_learned(wanted.step);
+    } else if (wanted.step === null && !at_file()) {
+        pause();
+        seek("file");
+    }
+    update(change, { replace: true, show: wanted.value !== null });
+    by_id("word").value = state.choice.word;
+    if (wanted.walk) {
+        follow_walk();
+    } else if (wanted.votes !== null) {
+        show_votes();
+    }
+}
