@@ -178,6 +178,9 @@ int command(const char *line, const void *pc)
     if (n < needed || ((c->number || c->numbers || named) && !one) ||
         ((c->numbers || c->element) && !two))
         return show_help(c), 0;
+    bool own = !c->alone && !c->here && !c->number && !c->numbers && !named && !c->value;
+    if (own && !c->pointer && !c->setting)
+        return print("A debugger has this command: make debug.\n"), 0;
     if (c->setting) return c->setting(i), 0;
     if (c->pointer) return 1;
     if (!survey()) return 0;

@@ -25,7 +25,10 @@ extern const Function microgpt_functions[];  // the last lines of that copy
 // The loops that a call is in: pos_id, li and h, or NOWHERE. Where a function has no such variable,
 // the name stands for a function, declared here and nowhere defined: no debugger finds it.
 void pos_id(void), li(void), h(void);
-#define LOOP(i) _Generic(i, size_t : (size_t)(i), int : (size_t)(i), default : NOWHERE)
+// clang-format off
+#define LOOP(i) _Generic(i, int: (size_t)(i), unsigned: (size_t)(i), long: (size_t)(i), \
+    unsigned long: (size_t)(i), long long: (size_t)(i), unsigned long long: (size_t)(i), default: NOWHERE)
+// clang-format on
 #define LOOPS                                                                                      \
     (const size_t[]) { LOOP(pos_id), LOOP(li), LOOP(h) }
 

@@ -601,7 +601,9 @@ int is_value_name(const char *text, const void *pc)
 {
     char name[64];
     int i = NONE, j = NONE;
-    if (strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789.[]@") != strlen(text)) return 0;
+    if (strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.[]@") !=
+        strlen(text))
+        return 0;
     if (!watched.model) return 1;
     split_name(text, name, &i, &j);
     if (find_matrix(name)) return 1;
