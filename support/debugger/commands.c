@@ -27,17 +27,15 @@ typedef struct {
 
 static const Command commands[] = {
     {"doc",
-     "the document, its tokens, the token to predict after each, and the losses; while sampling, "
-     "the "
-     "sample so far",
+     "the document, its tokens, and the losses; the token to predict after each; while "
+     "sampling, the sample so far",
      .alone = show_document},
     {"map", "the model as it was recorded; each vector, its size, and what it was made from",
      .alone = show_map},
-    {"here", "the vectors in scope, by name, with their first numbers", .here = show_here},
+    {"here", "the vectors in scope, with their first numbers", .here = show_here},
     {"vec [NAME [POS]]",
-     "a vector, with its data and, after backward(), its gradient; alone, the names of all "
-     "vectors: "
-     "`vec q 2`, `vec head1.q_h`, `vec probs.exps`",
+     "a vector, its data and its gradient; without a name, the names of all: `vec q 2`, `vec "
+     "head1.q_h`, `vec probs.exps`",
      .named = show_vector},
     {"row NAME [POS]",
      "only its numbers, four per line; a row of a matrix, with its gradients: `row wte 24`",
@@ -49,80 +47,70 @@ static const Command commands[] = {
     {"head H [POS]", "what one head read; its slice of the query, of each key and of each value",
      .numbers = show_head},
     {"cache [POS]",
-     "how many positions are cached, where, and the first numbers of each; or one key and value in "
-     "full",
+     "how many positions are cached, and where; the first numbers of each, or one key and value "
+     "in full",
      .number = show_cache},
-    {"attn H [POS]", "one head's logits and weights, beside the characters they belong to",
+    {"attn H [POS]", "one head's logits and weights; beside them the characters they belong to",
      .numbers = show_attention},
     {"lands H [POS]", "where the head's `head_out` lands in `x_attn`", .numbers = show_landing},
     {"silence H [POS]",
-     "what the model would predict, and its loss, if that head's output were zero there; `silence "
-     "1 "
-     "all`: at every position",
+     "the prediction and the loss without that head; its output is zero there or, with `silence "
+     "1 all`, at every position",
      .numbers = show_silence},
-    {"top5 [POS]", "the five likeliest next characters, and the actual one with its loss",
+    {"top5 [POS]", "the five likeliest next characters; the actual one, with its loss",
      .number = show_top},
     {"draw",
-     "while sampling, the random number, the running sums of the probabilities, and the token they "
-     "select",
+     "while sampling, why this token is drawn; the random number, the running sums of the "
+     "probabilities",
      .alone = show_draw},
     {"param NAME ROW COL",
-     "a parameter; its value, gradient, Adam's m and v: `param layer0.attn_wo 3 5`",
+     "a parameter, its gradient, and Adam's m and v; `param layer0.attn_wo 3 5`",
      .element = show_parameter},
     {"moves NAME ROW COL", "how Adam changes it, term by term; in this step and in the one before",
      .element = show_moves},
     {"biggest WHAT [N]",
-     "the parameters that move most in a step, by name, or have the largest gradients: `biggest "
-     "moves "
-     "3`, `biggest gradients`",
+     "the biggest moves or gradients, by name; `biggest moves 3`, `biggest gradients`",
      .named = show_biggest},
     {"watchgrad NAME ROW COL",
      "stops each time its gradient changes; the entry, what it added, the statement",
      .alone = NULL},
     {"explain VALUE",
-     "the operation that made a value, its operands, the local derivatives, and where the value is "
-     "used",
+     "what made a value, from what, and who used it; the operation, its operands, the local "
+     "derivatives",
      .value = show_value},
-    {"users VALUE", "every operation that uses it, and what each added to its gradient",
+    {"users VALUE", "every operation that uses it; what each added to its gradient",
      .value = show_users},
     {"graph VALUE",
-     "the tree of operations below it, and a picture in `.build/graph.svg` (lldb: then `picture`)",
+     "the tree of operations below it; a picture, too, in `.build/graph.svg` (lldb: then "
+     "`picture`)",
      .value = show_graph},
     {"nudge VALUE [B]",
-     "its gradient, beside how the loss really changes if the value changes a little: type it "
-     "where "
-     "`adam()` begins; or how it changes B: `nudge head1.attn_logits[0]@3 head1.attn_weights[1]@3`",
+     "its gradient, and what the loss really does; the value changes a little: type it where "
+     "`adam()` begins; or how a value changes B: `nudge head1.attn_logits[0]@3 "
+     "head1.attn_weights[1]@3`",
      .value = show_nudge},
     {"look EXPR [N]", "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`",
      .pointer = show_values},
-    {"tape", "how many entries of each operation the tape has", .alone = show_tape},
+    {"tape", "the entries of the tape, counted by operation", .alone = show_tape},
     {"at FUNCTION TEXT [COND]",
-     "stops once, at the line of a function that contains this text: `at gpt ag_copy "
-     "pos_id==3&&h==1`",
+     "stops once, at a function's line with this text; `at gpt ag_copy pos_id==3&&h==1`",
      .alone = NULL},
-    {"rewind [H [POS]]", "gdb only, starts again and records from a head on; then `reverse-next`",
+    {"rewind [H [POS]]", "in gdb, starts again and records from a head on; then `reverse-next`",
      .alone = NULL},
-    {"begin", "starts the program, up to where the loss of the first document begins",
-     .alone = NULL},
+    {"begin", "starts, up to the loss of the first document", .alone = NULL},
     {"layer L", "sets which layer is shown (0 at first)", .number = show_layer},
     {"digits N", "sets how many digits are shown (6 at first)", .setting = show_digits},
-    {"depth N", "sets how many operations deep a graph is (3 at first)", .setting = show_depth},
+    {"depth N", "sets how many operations deep a graph is (3)", .setting = show_depth},
     {"views [PAGE]", "this list, in two pages", .setting = show_views},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0], HALF = N_COMMANDS / 2 };
 
-// One page of the list: of each command what stands before the first semicolon or colon.
+// One page of the list: of each command what stands before the first semicolon.
 static void show_views(int page)
 {
     int first = page == 2 ? HALF : 0, end = page == 2 ? N_COMMANDS : HALF;
     for (const Command *c = commands + first; c < commands + end; c++) {
-        int length = (int)strcspn(c->help, ";:"), room = WIDTH - 26;
-        for (int n = 0; length > room; length = n) {
-            for (n = length - 1; n > 0 && !strchr(",", c->help[n]); n--) {
-            }
-            if (n <= 0) n = room;
-        }
-        print("  %-23s %.*s\n", c->usage, length, c->help);
+        print("  %-23s %.*s\n", c->usage, (int)strcspn(c->help, ";"), c->help);
     }
     if (page != 2) print("The others: views 2. More on one of them: help COMMAND.\n");
     if (page != 2) return;

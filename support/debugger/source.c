@@ -159,7 +159,7 @@ bool name_in_source(int line, char name[40], const char **meaning)
         const char *start = equals;
         while (start > text && start[-1] != ' ' && start[-1] != '*') start--;
         given = identifier(start, &length) && start + length == equals ? start : NULL;
-    } else if (into && strncmp(text, "return", 6) != 0) {
+    } else if (into && !strstr(text, "return ")) {
         given = identifier(into + 7, &length);
         if (given && given[length] != ',') given = NULL;
     }

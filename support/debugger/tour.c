@@ -91,17 +91,14 @@ static void show_way_to_logits(void)
     if (!logits || !probs || !losses) return;
     size_t target = token_at(POSITION + 1);
     double sum = 0, n = (double)losses->n;
-    print("  %-8s %12s %12s %12s %12s\n", "logit", "probability", "minus", "over n", "gradient");
+    head_of("logit   ", "probability", "minus", "over n", "gradient", NULL);
     for (size_t i = 0; i < logits->n; i++) {
-        double one = i == target, p = probs->at[i];
-        sum += gradient_of(logits->at + i);
+        double one = i == target, p = probs->at[i], gradient = gradient_of(logits->at + i);
+        char label[40];
+        sum += gradient;
         if (i > 4 && i != target && i + 1 != logits->n) continue;
-        print("  %3zu %-4s", i, token_text(i));
-        number(p);
-        number(one);
-        number((p - one) / n);
-        number(gradient_of(logits->at + i));
-        print("\n");
+        snprintf(label, sizeof label, "%3zu %-4s", i, token_text(i));
+        row_of(label, 4, p, one, (p - one) / n, gradient);
     }
     print("  the sum of all %zu gradients: %.1g\n", logits->n, fabs(sum) < 1e-15 ? 0 : sum);
 }

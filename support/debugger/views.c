@@ -327,9 +327,11 @@ void show_row(const char *name, int i)
         title(p);
         four_in_a_row("", p->at, p->n);
     }
-    if (w && (i < 0 || (size_t)i >= w->rows)) {
+    bool inside = w && i >= 0 && (size_t)i < w->rows;
+    if (w && !inside) {
         print("%s has %zu rows, counted from 0: `row %s 0` is the first.\n", name, w->rows, name);
-    } else if (w) {
+    }
+    if (inside) {
         double *row = w->data + (size_t)i * w->cols, *g = grad(&watched.model->tape, row);
         if (phase() == MOVED) g = moved(0)->g + (row - watched.model->params);
         bool tokens = w == watched.model->wte || w == watched.model->lm_head;

@@ -329,7 +329,7 @@ END
         '16 rows and 16 columns' 'logits is no parameter' 'logits has 27 elements, counted' 'which one?' \
         'no value of the tape' 'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' \
         '1 to 20 operations deep' 'nothing to draw from here' 'gpt() has no line with this text' 'wte has 27 rows' \
-        'explain VALUE: the' 'users VALUE: every' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
+        'explain VALUE: what' 'users VALUE: every' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
         'silence H [POS]:' 'look EXPR [N]:' 'graph VALUE:' 'param NAME ROW COL:' 'moves NAME ROW COL:' 'layer L:' \
         'digits N:' 'depth N:' 'row NAME [POS]:' 'nudge VALUE [B]:' 'at FUNCTION TEXT'; do
         has "a wrong question is answered in words: $text" "$text" "$T/wrong"
