@@ -140,7 +140,7 @@ const char *comment_on(int line)
 
 // The name of what a statement makes, and what is said of it. It is what its comment begins with,
 // before a colon; or else what it assigns to; or else, where it assigns nothing, what it names
-// after the tape. False if it has none.
+// after the tape, or, if that is a place in an array, what is copied there. False if it has none.
 bool name_in_source(int line, char name[40], const char **meaning)
 {
     line = statement_start(line);
@@ -161,6 +161,8 @@ bool name_in_source(int line, char name[40], const char **meaning)
         given = identifier(start, &length) && start + length == equals ? start : NULL;
     } else if (into && !strstr(text, "return ")) {
         given = identifier(into + 7, &length);
+        const char *next = given ? strstr(given, ", ") : NULL;
+        if (given && given[length] == '[') given = next ? identifier(next + 2, &length) : NULL;
         if (given && given[length] != ',') given = NULL;
     }
     if (given) snprintf(name, 40, "%.*s", (int)length, given);

@@ -188,7 +188,7 @@ static const Stop stops[] = {
      "yet, and x_norm is emb_norm but for eps. Three matrices read x_norm: the query\n"
      "says what this position looks for, the key what it can be found by, the value\n"
      "what it hands on. Each element is a row of the matrix times x_norm, added up.\n"},
-    {"v", POSITION, NONE, NULL, "cache", NULL, NULL,
+    {"x_attn", POSITION, NONE, NULL, "cache", NULL, NULL,
      "The cache. The key and the value of this position join those of the positions\n"
      "before it. That is all that a later position can know of an earlier one, and\n"
      "nothing of the past is computed twice. Rows lie one after another in memory:\n"
@@ -385,6 +385,7 @@ bool walk_is_due(bool at_adam)
 static void show_stop(const Stop *s)
 {
     bool moves = strncmp(s->views, "moves", 5) == 0;
+    if (s->value && strcmp(s->value, "x_attn") == 0) walk.line = line_of("gpt", "attn_wv");
     if (!s->value) walk.function = "train";
     if (!s->value) walk.line = line_of("train", moves ? "adam(" : "backward(");
     print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", walk.now, n_stops(), walk.line,
