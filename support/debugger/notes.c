@@ -91,7 +91,9 @@ double *note_pointer(const char *function, int line, const size_t loops[3], doub
     note->operation = "";
     note->pointer = true;
     note->end = note->first;
-    return note->result = to;
+    note->result = to;
+    if (to) walk_sees(note);
+    return to;
 }
 
 void note_functions(const Function functions[]) { notes.functions = functions; }

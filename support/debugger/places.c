@@ -184,7 +184,7 @@ static size_t count_slice(const Note *note)
     for (size_t i = note->first; i < end && i < tape->n_entries; i++) {
         n += tape->entries[i].a == to + n || second_operand(&tape->entries[i]) == to + n;
     }
-    if (n == 0 && note->loops[2] != NOWHERE) n = watched.model->head_dim;
+    if (n == 0) n = note->loops[2] == NOWHERE ? 1 : watched.model->head_dim;
     const Place *of = place_of(to);
     size_t rest = of ? of->n - (size_t)(to - of->at) : n;
     return n < rest ? n : rest;

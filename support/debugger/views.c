@@ -214,7 +214,8 @@ static void show_line(const char *name, const double *x, size_t n, const char *w
 static bool in_scope(const Place *p, const Place *newest)
 {
     const Place *of = place_of(p->at);
-    bool double_name = p->pointer && of && strcmp(of->name, p->name) == 0;
+    bool double_name = p->pointer && of && strcmp(of->name, p->name) == 0 &&
+                       strcmp(of->function, p->function) == 0;
     return strcmp(p->function, newest->function) == 0 && p->outer == newest->outer &&
            (p->from || p->pointer) && !double_name &&
            (p->position == NONE || p->position == latest_position()) &&
