@@ -66,28 +66,34 @@ DEBUG_FLAGS  = -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG
 DEBUG_OBJ    = $(SOURCES:%.c=$(DEBUG)/%.o) $(patsubst %.c,$(DEBUG)/%.o,$(wildcard support/debugger/*.c))
 DEBUG_BUILD  = $(CC) $(WARN) $(DEBUG_FLAGS)
 
-microgpt-debug: $(DEBUG_OBJ)
+microgpt-debug: $(DEBUG_OBJ) $(DEBUG)/commands.gdb $(DEBUG)/commands.lldb
 	$(DEBUG_BUILD) $(LDFLAGS) -o $@ $(DEBUG_OBJ) -lm
 
-$(DEBUG)/microgpt.o: $(DEBUG)/names.h
-$(DEBUG)/%.o: %.c $(DEBUG)/flags
+# The debuggers' commands, from the table in commands.c.
+$(DEBUG)/commands.%: support/debugger/commands.% support/debugger/commands.c support/debugger/commands.awk
 	@mkdir -p $(@D)
-	@$(SAY) "$(CC) -g -c $<"; $(DEBUG_BUILD) $(if $(filter microgpt.c,$<),-I. -include $(DEBUG)/names.h) -MMD -MP -c -o $@ $<
+	@{ cat $<; awk -v to=$* -f support/debugger/commands.awk support/debugger/commands.c; } >$@
 
-# The names that the debugger shows: names.h, and one macro for each function that makes values.
-$(DEBUG)/names.h: support/debugger/names.h microgpt.c autograd.h
-	@mkdir -p $(@D)
-	@{ cat support/debugger/names.h; sed -n 's/^\(static \)\{0,1\}double \*\([a-z_0-9]*\)(Tape \*.*/\2/p' \
-	  microgpt.c autograd.h | grep -v '^ag_vector$$\|^ag_scalar$$' | \
-	  sed 's/.*/#define &(first, ...) CHOOSE(first, CALLED, )(NOTED, &, first, __VA_ARGS__)/'; } >$@
+DEBUG_COMPILE = @mkdir -p $(@D); $(SAY) "$(CC) -g -c $<"; $(DEBUG_BUILD) -I. -MMD -MP -c -o $@ $<
+$(DEBUG)/microgpt.o: $(DEBUG)/microgpt.c $(DEBUG)/flags
+	$(DEBUG_COMPILE)
+$(DEBUG)/%.o: %.c $(DEBUG)/flags
+	$(DEBUG_COMPILE)
+
+# Without -g where notes are taken: a debugger steps past that.
+$(DEBUG)/support/debugger/notes.o: DEBUG_FLAGS += -g0
+
+# microgpt.c with notes of what it makes.
+$(DEBUG)/microgpt.c: microgpt.c autograd.h support/debugger/note
+	@mkdir -p $(@D); sh support/debugger/note >$@
 
 $(DEBUG)/flags: always
 	@mkdir -p $(@D); echo '$(DEBUG_BUILD) $(LDFLAGS)' | cmp -s - $@ || echo '$(DEBUG_BUILD) $(LDFLAGS)' >$@
 -include $(DEBUG_OBJ:.o=.d)
 
 DEBUGGER ?= $(shell command -v gdb >/dev/null && echo gdb || echo lldb)
-GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -x support/debugger/commands.gdb
-LLDB = lldb --no-lldbinit -o 'command source -s true support/debugger/commands.lldb'
+GDB  = DEBUGINFOD_URLS= SHELL=/bin/sh gdb -q -x $(DEBUG)/commands.gdb
+LLDB = lldb --no-lldbinit -o 'command source -s true $(DEBUG)/commands.lldb'
 
 .PHONY: debug
 debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS go to the program
@@ -101,7 +107,7 @@ debug: microgpt-debug    ## step through it in gdb or lldb (DEBUGGER=lldb); ARGS
 .PHONY: tour
 tour: microgpt-debug    ## a guided walk: one training step and one sampled name
 	@if [ -t 0 ] && [ -t 1 ] && [ '$(DEBUGGER)' = gdb ]; then \
-	  $(GDB) -x support/debugger/tour.gdb -ex walk --args ./microgpt-debug --quiet --samples 1; \
+	  $(GDB) -ex walk --args ./microgpt-debug --quiet --samples 1; \
 	else MICROGPT_TOUR=1 TERM=dumb ./microgpt-debug --quiet --samples 1; fi
 
 .PHONY: broken
@@ -109,11 +115,11 @@ broken:    ## an exercise: find the broken derivative in a copy; BREAK=N chooses
 	@sh support/debugger/break $(BREAK)
 	@$(MAKE) -s -C .build/broken debug
 
-# The picture in the debugger's guide: one attention weight, down to the parameters.
+# The pictures in the debugger's guide: a toy, and one attention weight, down to the parameters.
 .PHONY: graph
-graph: microgpt-debug    ## draw .github/graph.svg, the picture in the debugger's guide
-	@MICROGPT_GRAPH=.github/graph.dot ./microgpt-debug --quiet --samples 0 >/dev/null
-	@dot -Tsvg .github/graph.dot >.github/graph.svg && rm .github/graph.dot
+graph: microgpt-debug    ## draw .github/toy.svg and graph.svg, the pictures in the debugger's guide
+	@for name in toy graph; do MICROGPT_GRAPH=.github/$$name.dot ./microgpt-debug --quiet --samples 0 >/dev/null && \
+	  dot -Tsvg .github/$$name.dot >.github/$$name.svg && rm .github/$$name.dot; done
 
 .PHONY: test
 test: microgpt    ## run the tests; ALL=1: all of them; TESTS=PART: some, by part of the path

@@ -34,54 +34,73 @@ static Made made_from(const double *value)
     made.n = n;
     if (e->op != OP_ADD) {
         made.terms[0] = e->a;
-        made.terms[1] = e->b;
-        made.n = e->b && e->b != e->a ? 2 : 1;
+        made.terms[1] = second_operand(e);
+        made.n = made.terms[1] && made.terms[1] != e->a ? 2 : 1;
         return made;
     }
     for (size_t i = n; i-- > 1; e = maker(e->a)) {
-        made.terms[i] = e->b;
+        made.terms[i] = second_operand(e);
         made.terms[0] = e->a;
     }
     return made;
+}
+
+// The toy of `make graph`: values that no line of microgpt.c has made, and so their names.
+static const double *toy[5];
+static const char *const toy_names[] = {"a", "b", "c", "a * b", "sum"};
+
+// The name in a node, with a bar after it; "" if it has none.
+static void name_node(const double *value, char name[128])
+{
+    name[0] = '\0';
+    for (int i = 0; i < 5; i++) {
+        if (toy[i] == value) snprintf(name, 128, "%s | ", toy_names[i]);
+    }
+    if (has_name(value)) snprintf(name, 128, "%s | ", value_name(value));
 }
 
 // What an operation is called in a node.
 static void name_operation(const double *value, const Made *made, char name[64])
 {
     const Entry *e = made->entry;
-    if (!e) snprintf(name, 64, is_parameter(value) ? "parameter" : "leaf");
-    if (!e) return;
-    switch (e->op) {
-    case OP_ADD: snprintf(name, 64, made->n > 2 ? "sum of %zu" : "+", made->n); break;
-    case OP_MUL: snprintf(name, 64, e->a == e->b ? "^ 2" : "*"); break;
-    case OP_POW: snprintf(name, 64, "^ %g", e->c); break;
-    case OP_ADD_CONST:
-        snprintf(name, 64, "%c %.3g", e->c < 0 ? '-' : '+', e->c < 0 ? -e->c : e->c);
-        break;
-    case OP_MUL_CONST: snprintf(name, 64, "* %.3g", e->c); break;
-    default: snprintf(name, 64, "%s", operations[e->op].name); break;
-    }
+    char atom[64] = "";
+    if (e) name_atom(e, "", "", atom, sizeof atom);
+    if (!e)
+        snprintf(name, 64, is_parameter(value) ? "parameter" : "leaf");
+    else if (e->op == OP_ADD)
+        snprintf(name, 64, made->n > 2 ? "sum of %zu" : "+", made->n);
+    else if (e->op == OP_MUL)
+        snprintf(name, 64, e->a == second_operand(e) ? "^ 2" : "*");
+    else
+        snprintf(name, 64, "%s", atom[0] == ' ' ? atom + 1 : operations[e->op].name);
 }
 
-static void print_tree(const double *value, int level)
+// Prints a tree, of long sums the first terms, and no more lines than a screen has.
+static void print_tree(const double *value, int level, int *lines)
 {
+    enum { SCREEN = 20 };
     Made made = made_from(value);
     char operation[64];
     name_operation(value, &made, operation);
-    print("%*s", 2 * level, "");
-    if (has_name(value)) print("%s ", value_name(value));
-    print("= %.*g", watched.digits, data_of(value));
-    if (gradients_known()) {
-        print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
+    if (++*lines <= SCREEN) {
+        print("%*s", 2 * level, "");
+        if (has_name(value)) print("%s ", value_name(value));
+        print("= %.*g", watched.digits, data_of(value));
+        if (gradients_known()) {
+            print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
+        }
+        print("  (%s)\n", operation);
     }
-    print("  (%s)\n", operation);
+    size_t most = watched.depth > 3 ? 1 : SHOWN - 1;
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
-        if (made.n > SHOWN && i == SHOWN - 1) {
-            print("%*s... and %zu more\n", 2 * (level + 1), "", made.n - i);
+        if (made.n > most + 1 && i == most) {
+            if (++*lines <= SCREEN) print("%*s... and %zu more\n", 2 * (level + 1), "", made.n - i);
             break;
         }
-        print_tree(made.terms[i], level + 1);
+        print_tree(made.terms[i], level + 1, lines);
     }
+    if (level == 0 && *lines > SCREEN)
+        print("and %d lines more: the picture has all\n", *lines - SCREEN);
     free(made.terms);
 }
 
@@ -92,9 +111,9 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
     if (drawn[number]) return;
     drawn[number] = 1;
     Made made = made_from(value);
-    char operation[64], name[128] = "";
+    char operation[64], name[128];
     name_operation(value, &made, operation);
-    if (has_name(value)) snprintf(name, sizeof name, "%s | ", value_name(value));
+    name_node(value, name);
     fprintf(file, "  v%zu [label=\"%s%s | data %.4g", number, name, operation, data_of(value));
     if (gradients_known()) {
         fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
@@ -128,23 +147,11 @@ static bool draw(const double *value, const char *path, size_t most)
     return file && fclose(file) == 0;
 }
 
-void show_graph_at(double *value)
+void show_graph(double *value)
 {
     remove(".build/graph.dot");
-    if (!survey()) return;
-    if (!on_tape(value)) {
-        print("This is no value of the tape. A value is a pointer to its data, like loss.\n");
-        return;
-    }
-    print_tree(value, 0);
+    print_tree(value, 0, &(int){0});
     if (draw(value, ".build/graph.dot", SHOWN)) print("For Graphviz: .build/graph.dot\n");
-}
-
-void show_graph(const char *name, int i, int j)
-{
-    remove(".build/graph.dot");
-    double *value = survey() ? find_value(name, i, j) : NULL;
-    if (value) show_graph_at(value);
 }
 
 void show_depth(int depth)
@@ -156,12 +163,23 @@ void show_depth(int depth)
     watched.depth = depth;
 }
 
-// make graph: one weight of a head, from its logits down to the parameters.
+// make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down
+// to the parameters.
 void draw_if_asked(void)
 {
     const char *path = getenv("MICROGPT_GRAPH");
     if (!path || !watched.model || !survey()) return;
     double *value = find_value("head1.attn_weights", 0, 1);
     watched.depth = 11;
+    if (strstr(path, "toy")) {
+        Tape *tape = &watched.model->tape;
+        double *a = ag_scalar(tape, 2), *b = ag_scalar(tape, -3), *c = ag_scalar(tape, 10);
+        double *product = ag_mul(tape, a, b, 1), *sum = ag_add(tape, product, c, 1);
+        const double *all[] = {a, b, c, product, sum};
+        memcpy(toy, all, sizeof toy);
+        value = ag_relu(tape, sum, 1);
+        backward(tape, value);
+        if (!survey()) exit(1);
+    }
     exit(value && draw(value, path, 1) ? 0 : 1);
 }

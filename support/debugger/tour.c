@@ -1,446 +1,463 @@
 /* tour.c: the walk through one training step and one sampled name.
  *
- * A stop is a line of microgpt.c, found by its text, what happens there, and the numbers of this
- * run. It fits a screen of 24 lines of 80 columns; what does not is shown by `more`. In gdb,
- * tour.gdb goes from stop to stop. With MICROGPT_TOUR=1 in its environment, the program itself
- * walks, without any debugger, and prints the same.
+ * A stop is a value of microgpt.c, by its name, what happens there, and the numbers of this run. It
+ * fits a screen of 24 lines of 80 columns; what does not is shown by `more`. The program itself walks,
+ * if MICROGPT_TOUR says from which stop on: it tells every stop, and asks what to do next, or calls
+ * walk_stop(), where a debugger stops.
  */
 #define _XOPEN_SOURCE 700
 #include "views.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { POSITION = 3, HEAD = 1, ROW = 3, COLUMN = 5 };  // where we look
-static const char matrix[] = "layer0.attn_wo";
-
-// When the program itself shows a stop: before or after an operation, or before one of the two.
-typedef enum { BEFORE, AFTER, AT_BACKWARD, AT_ADAM } When;
-
-// The statement of a stop, and where in the loops it is; NONE: anywhere.
-typedef struct {
-    const char *function, *text;
-    int position, head;
-    When when;
-} Where;
 
 typedef struct {
-    Where at;
-    const char *shown;          // the statement that is shown, if it is another
-    const char *debugger_text;  // where a debugger stops for it, if that is elsewhere
-    const char *condition;      // when it stops there, if the loops do not say it
+    const char *value;     // shown when this has been made, or called; NULL: when adam() is called
+    int position, head;    // in the loops; NONE: anywhere
+    const char *function;  // where it is made; NULL: wherever
+    const char *views;     // the commands that it shows, between bars
+    const char *more;      // the command that shows more; NULL: there is no more
+    void (*own)(void);     // what no command shows, or NULL
     const char *prose;
-    void (*view)(void);
-    void (*more)(void);  // NULL: there is no more
 } Stop;
 
 /* ------------------------------------------------------------------------
- * What the stops show.
+ * What no command shows.
  */
-static void show_emb(void) { show_row("emb", POSITION); }
-static void explain_emb(void) { show_value_named("emb", 0, POSITION); }
+static const Place *here(const char *name) { return find_place(name, POSITION); }
 
-static void show_norms(void)
+static void show_mean_square(void)
 {
-    show_row("emb", POSITION);
-    show_row("emb_norm", POSITION);
-    const Place *p = find_place("emb_norm", POSITION);
+    const Place *p = here("emb_norm");
     double sum = 0;
     for (size_t i = 0; p && i < p->n; i++) sum += p->at[i] * p->at[i] / (double)p->n;
     print("the mean of its squares: %.*g\n", watched.digits, sum);
 }
 
-static void around_rmsnorm(void) { show_value_named("emb_norm", 0, POSITION); }
-static void show_query(void) { show_row("q", POSITION); }
-static void explain_query(void) { show_value_named("q", 4, POSITION); }
-static void show_whole_cache(void) { show_cache(LATEST); }
-static void show_slices(void) { show_head(HEAD, POSITION); }
-static void show_logits(void) { show_vector("head1.attn_logits", POSITION); }
-static void explain_logits(void) { show_value_named("head1.attn_logits", 2, POSITION); }
-static void show_weights(void) { show_attention(HEAD, POSITION); }
-static void explain_weights(void) { show_value_named("head1.attn_weights", 2, POSITION); }
-static void show_output(void) { show_vector("head1.head_out", POSITION); }
-static void explain_output(void) { show_value_named("head1.head_out", 0, POSITION); }
-static void show_place(void) { show_landing(HEAD, POSITION); }
-
-static void show_mixed(void)
+// The lesson's lines 125 to 128, one by one, each with what it gives here.
+static void show_slices(void)
 {
-    show_row("x_attn", POSITION);
-    show_row("x_wo", POSITION);
-}
-
-static void around_wo(void) { show_value_named("x_wo", ROW, POSITION); }
-
-// The sum itself: the two vectors that were added, and the third.
-static void show_residual(void)
-{
-    const Place *sum = survey() ? need_place("x_mid", POSITION) : NULL;
-    if (!sum || !sum->from || !sum->from->b) return;
-    const Place *a = place_of(sum->from->a), *b = place_of(sum->from->b);
-    if (!a || !b) return;
-    print("    i %12s + %12s = %12s\n", a->name, b->name, sum->name);
-    for (size_t i = 0; i < sum->n && i < 8; i++) {
-        print("  %3zu %12.6g + %12.6g = %12.6g\n", i, a->at[i], b->at[i], sum->at[i]);
+    size_t head_dim = watched.model->head_dim;
+    print("    size_t hs = h * head_dim;  // 125\n  hs  %d * %zu = %zu\n", HEAD, head_dim,
+          HEAD * head_dim);
+    for (const char *const *name = head_slices; *name; name++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s =", *name);
+        print_statement(line_of("gpt", text), "    ");
+        show_head_slice(HEAD, *name, POSITION);
     }
 }
 
-static void explain_residual(void) { show_value_named("x_mid", 0, POSITION); }
-
-static void show_hidden(void)
+static void show_residual(void)
 {
-    const Place *p = survey() ? need_place("act", POSITION) : NULL;
-    const Place *before = p ? operand_of(p) : NULL;
+    const Place *a = here("x_wo"), *b = here("x_residual"), *sum = here("x_mid");
+    if (!a || !b || !sum) return;
+    head_of("  i", "x_wo", "x_residual", "x_mid", NULL);
+    for (size_t i = 0; i < 8 && i < a->n; i++) {
+        char label[8];
+        snprintf(label, sizeof label, "%3zu", i);
+        row_of(label, 3, a->at[i], b->at[i], sum->at[i]);
+    }
+}
+
+// fc1 and act; after backward(), with the gradient of each.
+static void show_relu(void)
+{
+    const Place *before = here("fc1"), *p = here("act");
     size_t zeros = 0;
-    if (!before) return;
+    if (!before || !p) return;
+    bool grads = gradients_known();
+    head_of("  i", "fc1", "act", grads ? "grad of act" : NULL, "grad of fc1", NULL);
+    for (size_t i = 0; i < 8 && i < p->n; i++) {
+        char label[8];
+        snprintf(label, sizeof label, "%3zu", i);
+        row_of(label, grads ? 4 : 2, before->at[i], p->at[i], gradient_of(p->at + i),
+               gradient_of(before->at + i));
+    }
     for (size_t i = 0; i < p->n; i++) zeros += p->at[i] == 0;
-    print("    i %12s %12s\n", before->name, p->name);
-    for (size_t i = 0; i < 8; i++) print("  %3zu %12.6g %12.6g\n", i, before->at[i], p->at[i]);
-    print("%zu of %zu are zero.\n", zeros, p->n);
+    print("%zu of %zu are off.\n", zeros, p->n);
 }
 
-static void explain_hidden(void) { show_value_named("act", 0, POSITION); }
-static void show_guess(void) { show_top(POSITION); }
-
-static void explain_guess(void)
+// The gradients of the logits, beside the formula for them.
+static void show_way_to_logits(void)
 {
-    show_value_named("probs", (int)watched.model->tokens[POSITION + 1], POSITION);
+    const Place *logits = here("logits"), *probs = here("probs");
+    const Place *losses = find_place("losses", LATEST);
+    if (!logits || !probs || !losses) return;
+    size_t target = token_at(POSITION + 1);
+    double sum = 0, n = (double)losses->n;
+    head_of("logit   ", "probability", "minus", "over n", "gradient", NULL);
+    for (size_t i = 0; i < logits->n; i++) {
+        double one = i == target, p = probs->at[i], gradient = gradient_of(logits->at + i);
+        char label[40];
+        sum += gradient;
+        if (i > 4 && i != target && i + 1 != logits->n) continue;
+        snprintf(label, sizeof label, "%3zu %-4s", i, token_text(i));
+        row_of(label, 4, p, one, (p - one) / n, gradient);
+    }
+    print("  the sum of all %zu gradients: %.1g\n", logits->n, fabs(sum) < 1e-15 ? 0 : sum);
 }
 
-static void show_losses(void)
+// Through one head: from its output to the weights, the logits, and an element of the query.
+static void show_way_through_head(void)
 {
-    show_document();
-    const Place *loss = find_place("loss", LATEST);
-    if (loss) print("  their mean, the loss: %.16g\n", *loss->at);
+    const Place *weights = here("head1.attn_weights"), *q = here("head1.q_h");
+    const Place *logits = here("head1.attn_logits"), *out = here("head1.head_out");
+    if (!weights || !logits || !q || !out) return;
+    double mean = 0, sum = 0, factor = 1 / sqrt((double)watched.model->head_dim);
+    for (size_t t = 0; t < weights->n; t++) mean += weights->at[t] * gradient_of(weights->at + t);
+    print("  the gradient of head_out:");
+    for (size_t j = 0; j < out->n; j++) print(" %.6g", gradient_of(out->at + j));
+    print("\n");
+    head_of("t     ", "weight", "its gradient", "minus mean", "* weight", "of the logit", NULL);
+    for (size_t t = 0; t < weights->n; t++) {
+        const Place *k = find_place("k", (int)t);
+        double w = weights->at[t], g = gradient_of(weights->at + t),
+               of_logit = gradient_of(logits->at + t);
+        char label[40];
+        snprintf(label, sizeof label, "%zu %-4s", t, text_at((int)t));
+        row_of(label, 5, w, g, g - mean, w * (g - mean), of_logit);
+        if (k) sum += of_logit * k->at[HEAD * watched.model->head_dim] * factor;
+    }
+    print("  the mean, each gradient times its weight: %.6g\n", mean);
+    print("  those of the logits * k_h[t][0] * %g, added up: %.6g\n", factor, sum);
+    print("  the gradient of q_h[0]: %.6g\n", gradient_of(q->at));
+}
+
+// A token that is not in the document, in the two matrices that have a row for each.
+static void show_unread_row(void)
+{
+    const Model *model = watched.model;
+    size_t token = 0, n = model->n_embd < 3 ? model->n_embd : 3;
+    for (size_t t = 0; t < model->block_size; t++) {
+        if (model->tokens[t] == token) token++, t = SIZE_MAX;
+        if (t != SIZE_MAX && t > 0 && model->tokens[t] == watched.tokenizer->BOS) break;
+    }
+    const Matrix *w[] = {model->wte, model->wte, model->lm_head};
+    const size_t rows[] = {model->tokens[1], token, token};
+    for (int i = 0; i < 3; i++) {
+        double *row = w[i]->data + rows[i] * w[i]->cols;
+        print("  %-8s row %2zu (%s), gradient", w[i]->name, rows[i], token_text(rows[i]));
+        for (size_t k = 0; k < n; k++) number(gradient_of(row + k));
+        print(" ..\n");
+    }
 }
 
 // How backward() goes through the last use of a parameter.
 static void show_first_gain(void)
 {
-    double *p = survey() ? find_parameter(matrix, ROW, COLUMN) : NULL;
+    double *p = find_parameter("layer0.attn_wo", ROW, COLUMN);
     if (!p) return;
     const Tape *tape = &watched.model->tape;
     const Entry *e = tape->entries + tape->n_entries;
-    while (e > tape->entries && (e[-1].a != p && e[-1].b != p)) e--;
+    while (e > tape->entries && e[-1].a != p && second_operand(e - 1) != p) e--;
     if (e-- == tape->entries) return;
-    double g = *grad(tape, e->out);
+    double g = *grad(tape, e->out), *second = second_operand(e);
     int line = statement_start(line_that_made(e));
-    print("entry %td: ", e - tape->entries);
-    print_entry(e);
-    print(", a part of microgpt.c:%d\n", line);
+    if (!second) return;
+    print("entry %td: out = %s * %s, in microgpt.c:%d\n", e - tape->entries, value_name(e->a),
+          value_name(second), line);
     print_statement(line, "    ");
-    print("  a = %.6g, b = %.6g, gradient of out = %.6g\n", *e->a, *e->b, g);
-    print("  the gradient of a was 0; it gains %.6g * %.6g = %.6g\n", *e->b, g, *e->b * g);
+    print("  a = %.6g, b = %.6g, gradient of out = %.6g\n", *e->a, *second, g);
+    print("  the gradient of a was 0; it gains %.6g * %.6g = %.6g\n", *second, g, *second * g);
     print("  the gradient of b gains %.6g * %.6g = %.6g\n", *e->a, g, *e->a * g);
 }
 
-static void show_move(void) { show_moves(matrix, ROW, COLUMN); }
-static void show_all_users(void) { show_users(matrix, ROW, COLUMN); }
-
-static void show_first_draw(void)
-{
-    show_top(LATEST);
-    show_draw();
-}
-
-static void show_later_draw(void)
-{
-    show_attention(0, LATEST);
-    show_draw();
-}
-
-static void show_name(void)
-{
-    show_document();
-    show_draw();
-}
-
 static const Stop stops[] = {
-    {.at = {"sum_of_losses", "document_loss(", NONE, NONE, BEFORE},
-     .condition = "1",
-     .prose = "A training step begins. Its document is one name, a row of characters, and\n"
-              "every character has a number: its token. The token BOS marks both its ends.\n"
-              "From each token, and those before it, the model is to say which comes next.\n",
-     .view = show_document},
-    {.at = {"gpt", "tok_emb, pos_emb", POSITION, NONE, AFTER},
-     .prose = "Embedding. We join at position 3, after three tokens have passed through. The\n"
-              "token picks a row of the matrix wte, the position a row of wpe; their sum is\n"
-              "how the model sees \"this character, at this place\".\n",
-     .view = show_emb,
-     .more = explain_emb},
-    {.at = {"gpt", "rmsnorm(", POSITION, NONE, AFTER},
-     .prose = "rmsnorm. The vector keeps its direction; it is divided by the root of the mean\n"
-              "of its squares (plus a little, eps), so that this mean is nearly 1 afterwards.\n"
-              "No later step has to cope with numbers that grow or fade from layer to layer.\n",
-     .view = show_norms,
-     .more = around_rmsnorm},
-    {.at = {"gpt", "layer->attn_wq", POSITION, NONE, AFTER},
-     .prose = "Query, key, value. Three matrices read the same vector. The query says what\n"
-              "this position looks for, the key what it can be found by, the value what it\n"
-              "hands on. Each element is a row of the matrix times x_norm, added up.\n",
-     .view = show_query,
-     .more = explain_query},
-    {.at = {"gpt", "layer->attn_wv", POSITION, NONE, AFTER},
-     .prose = "The cache. The key and the value of this position join those of the positions\n"
-              "before it. That is all that a later position can know of an earlier one, and\n"
-              "nothing of the past is computed twice.\n",
-     .view = show_whole_cache},
-    {.at = {"gpt", "attn_logits =", POSITION, HEAD, AFTER},
-     .shown = "q_h =",
-     .prose = "One head's slice, and what it makes of it. The heads share the vectors: each\n"
-              "has its own part of the query, of every key and of every value, and starts at\n"
-              "hs. Head 0 is done; here head 1 has read its part of the query and the keys.\n",
-     .view = show_slices},
-    {.at = {"gpt", "attn_logits =", POSITION, HEAD, AFTER},
-     .prose = "Attention logits. The head's query is multiplied with its part of each cached\n"
-              "key, element by element, and added up: the better the two fit, the higher the\n"
-              "score. The root of head_dim keeps the scores small.\n",
-     .view = show_logits,
-     .more = explain_logits},
-    {.at = {"gpt", "attn_weights =", POSITION, HEAD, AFTER},
-     .prose = "Attention weights. softmax turns the scores into shares: all positive, with\n"
-              "the sum 1. Before training they are nearly even, because the head has not\n"
-              "learned yet where to look.\n",
-     .view = show_weights,
-     .more = explain_weights},
-    {.at = {"gpt", "head_out =", POSITION, HEAD, AFTER},
-     .prose = "Head output. The values of all positions are mixed, each by its weight. What\n"
-              "the head has looked at most is most of what it says.\n",
-     .view = show_output,
-     .more = explain_output},
-    {.at = {"gpt", "ag_copy(", POSITION, HEAD, AFTER},
-     .prose = "Concatenation. The head's output goes to its place in x_attn, a row with room\n"
-              "for the outputs of all heads.\n",
-     .view = show_place},
-    {.at = {"gpt", "layer->attn_wo", POSITION, NONE, AFTER},
-     .prose = "wo. So far each head knows only its own slice. One more matrix mixes the row,\n"
-              "so that every element of the result can draw on every head.\n",
-     .view = show_mixed,
-     .more = around_wo},
-    {.at = {"gpt", "x, x_residual", POSITION, NONE, AFTER},
-     .prose = "Residual connection. What attention found is added to what entered the layer:\n"
-              "the layer corrects its input and does not replace it. Backward, the gradient\n"
-              "flows through this addition undiminished.\n",
-     .view = show_residual,
-     .more = explain_residual},
-    {.at = {"gpt", "relu(", POSITION, NONE, AFTER},
-     .prose = "MLP. Now the position thinks for itself: a matrix makes the vector four times\n"
-              "as long, relu sets what is negative to zero, and a second matrix brings it\n"
-              "back to size. Here are the first eight before and after relu.\n",
-     .view = show_hidden,
-     .more = explain_hidden},
-    {.at = {"document_loss", "probs =", POSITION, NONE, AFTER},
-     .prose = "Logits. After the second residual connection, lm_head gives every token a\n"
-              "score, and softmax makes them probabilities. An untrained model finds all of\n"
-              "them about equally likely. The loss of this position is minus the logarithm of\n"
-              "what the true next token got.\n",
-     .view = show_guess,
-     .more = explain_guess},
-    {.at = {"train", "backward(", NONE, NONE, AT_BACKWARD},
-     .condition = "step == 0",
-     .prose = "Loss. Every position has one by now, and the loss of the document is their\n"
-              "mean. All that was computed is on the tape, one entry for each operation.\n",
-     .view = show_losses,
-     .more = show_tape},
-    {.at = {"train", "backward(", NONE, NONE, AT_ADAM},
-     .condition = "step == 0",
-     .prose = "Backward, through one multiplication. The tape is read from its end. One entry\n"
-              "of it made out = a * b, with a the parameter layer0.attn_wo[3][5]. A change of\n"
-              "a counts b times in out: so b times the gradient of out is added to the\n"
-              "gradient of a, and for b it is the other way round.\n",
-     .view = show_first_gain},
-    {.at = {"train", "adam(", NONE, NONE, AT_ADAM},
-     .condition = "step == 0",
-     .prose = "Adam. Every parameter now has its gradient. Adam keeps a running mean of the\n"
-              "gradients, m, and of their squares, v, and moves the parameter against m, in\n"
-              "steps of about the learning rate, whatever the gradient's size.\n",
-     .view = show_move,
-     .more = show_all_users},
-    {.at = {"sample", "probs =", 0, NONE, AFTER},
-     .debugger_text = "choose_token(",
-     .prose = "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
-              "the temperature, softmax makes probabilities of them, and one token is drawn;\n"
-              "it is the next input.\n",
-     .view = show_first_draw},
-    {.at = {"sample", "probs =", POSITION, NONE, AFTER},
-     .debugger_text = "choose_token(",
-     .prose = "Three characters later. The first head has learned by now where to look.\n",
-     .view = show_later_draw},
-    {.at = {"sample", "probs =", NONE, NONE, AFTER},
-     .debugger_text = "choose_token(",
-     .condition = "draws_the_end()",
-     .prose = "The end. BOS is drawn, and the name is complete.\n",
-     .view = show_name},
+    {"losses", NONE, NONE, NULL, "doc", NULL, NULL,
+     "A training step begins. Its document is one name, a row of characters, and\n"
+     "every character has a number: its token. The token BOS marks both its ends.\n"
+     "From each token, and those before it, the model is to say which comes next.\n"},
+    {"emb", POSITION, NONE, NULL, "row emb 3", "explain emb 0 3", NULL,
+     "Embedding. We join at position 3, after three tokens have passed through. The\n"
+     "token picks a row of the matrix wte, the position a row of wpe; their sum is\n"
+     "how the model sees \"this character, at this place\".\n"},
+    {"emb_norm", POSITION, NONE, NULL, "row emb 3|row emb_norm 3", "explain emb_norm 0 3",
+     show_mean_square,
+     "rmsnorm. The vector keeps its direction; it is divided by the root of the mean\n"
+     "of its squares (plus a little, eps), so that this mean is nearly 1 afterwards.\n"
+     "No later step has to cope with numbers that grow or fade from layer to layer.\n"},
+    {"q", POSITION, NONE, NULL, "row q 3", "explain q 4 3", NULL,
+     "Query, key, value. Before it reads x, each layer scales it once more (x_norm):\n"
+     "layers add to x, so it may have grown. In this first layer nothing was added\n"
+     "yet, and x_norm is emb_norm but for eps. Three matrices read x_norm: the query\n"
+     "says what this position looks for, the key what it can be found by, the value\n"
+     "what it hands on. Each element is a row of the matrix times x_norm, added up.\n"},
+    {"x_attn", POSITION, NONE, NULL, "cache", NULL, NULL,
+     "The cache. The key and the value of this position join those of the positions\n"
+     "before it. That is all that a later position can know of an earlier one, and\n"
+     "nothing of the past is computed twice. Rows lie one after another in memory:\n"
+     "each begins n_embd numbers after the one before.\n"},
+    {"attn_logits", POSITION, HEAD, NULL, "", NULL, show_slices,
+     "One head's slices. The heads share the vectors: each has its own part of the\n"
+     "query, of every key and of every value. Head 0 is done; this is head 1.\n"},
+    {"attn_logits", POSITION, HEAD, NULL, "vec head1.attn_logits 3",
+     "explain head1.attn_logits 2 3", NULL,
+     "Attention logits. The head's query is multiplied with its part of each cached\n"
+     "key, element by element, and added up: the better the two fit, the higher the\n"
+     "score. Then it is divided by the root of head_dim: sums of more products are\n"
+     "larger, and softmax would make too much of that. Here 1 / sqrt(4) = 0.5.\n"},
+    {"attn_weights", POSITION, HEAD, NULL, "attn 1 3", "explain head1.attn_weights 2 3", NULL,
+     "Attention weights. softmax turns the scores into shares: e to each score,\n"
+     "divided by the sum of these. All are positive, with the sum 1. Before training\n"
+     "they are nearly even, because the head has not learned yet where to look.\n"},
+    {"head_out", POSITION, HEAD, NULL, "vec head1.head_out 3", "explain head1.head_out 0 3", NULL,
+     "Head output. The values of all positions are mixed, each by its weight. What\n"
+     "the head has looked at most is most of what it says.\n"},
+    {"ag_copy", POSITION, HEAD, NULL, "lands 1 3", NULL, NULL,
+     "Concatenation. The head's output goes to its place in x_attn, a row with room\n"
+     "for the outputs of all heads: head 1 begins at element hs = 4.\n"},
+    {"x_wo", POSITION, NONE, NULL, "row x_attn 3|row x_wo 3", "explain x_wo 3 3", NULL,
+     "wo. So far each head knows only its own slice. One more matrix mixes the row,\n"
+     "so that every element of the result can draw on every head.\n"},
+    {"x_mid", POSITION, NONE, NULL, "", "explain x_mid 0 3", show_residual,
+     "Residual connection. What attention found is added to what entered the layer:\n"
+     "the layer corrects its input and does not replace it. Backward, the gradient\n"
+     "flows through this addition undiminished.\n"},
+    {"act", POSITION, NONE, NULL, "", "explain act 0 3", show_relu,
+     "MLP. Now the position thinks for itself: a matrix makes the vector four times\n"
+     "as long, relu sets what is negative to zero, and a second matrix brings it\n"
+     "back to size. Here are the first eight before and after relu.\n"},
+    {"probs", POSITION, NONE, "document_loss", "top5 3", "explain probs 8 3", NULL,
+     "Logits. After the second residual connection, lm_head gives every token a\n"
+     "score, and softmax makes them probabilities. An untrained model finds all of\n"
+     "them about equally likely, near 1/27 = 0.037. The loss of this position is\n"
+     "minus the logarithm of what the true next token got.\n"},
+    {"loss", NONE, NONE, NULL, "doc", "tape", NULL,
+     "Loss. Every position has one by now, and the loss of the document is their\n"
+     "mean. All that was computed is on the tape, one entry for each operation.\n"},
+    {NULL, NONE, NONE, NULL, "", NULL, show_way_to_logits,
+     "The way back, from the loss to the logits. backward() has run. For -log p of\n"
+     "the target, calculus gives the gradient of every logit: its probability, minus\n"
+     "1 if it is the target. The loss is a mean of n = 7, so each counts 1/7: with\n"
+     "p = 0.03 or so, about 0.004, and for the target about -0.14. What one logit\n"
+     "gains the others lose.\n"},
+    {NULL, NONE, NONE, NULL, "", NULL, show_way_through_head,
+     "The way back through a head. A weight's gradient is head_out's times its row of\n"
+     "v_h (stop 6). Weights share a sum of 1: one can only grow at the cost of the\n"
+     "others, so softmax takes off the mean, and multiplies by the weight: that is\n"
+     "the gradient of the logit. Through q . k / sqrt(4) it goes on to q_h, by k_h.\n"
+     "Predict the last number from the line above it.\n"},
+    {NULL, NONE, NONE, NULL, "", NULL, show_relu,
+     "The way back through relu. Where relu was on, the gradient passes unchanged.\n"
+     "Where it was off (fc1 is negative), nothing passes: a small change there would\n"
+     "not change the loss. Cover the last column: what is in it?\n"},
+    {NULL, NONE, NONE, NULL, "", NULL, show_first_gain,
+     "Backward, through one multiplication. The tape is read from its end. One entry\n"
+     "of it made out = a * b, with a the parameter layer0.attn_wo[3][5]. A change of\n"
+     "a counts b times in out: so b times the gradient of out is added to the\n"
+     "gradient of a, and for b it is the other way round.\n"},
+    {NULL, NONE, NONE, NULL, "users layer0.attn_wo 3 5", NULL, NULL,
+     "Seven gradients in one weight. The same parameter was used at each of the\n"
+     "seven positions, each use leads to the loss of its position, and each adds its\n"
+     "product to the one gradient. The last entry is the one of the stop before.\n"},
+    {NULL, NONE, NONE, NULL, "", NULL, show_unread_row,
+     "What was not read. A token that is not in the name had its row of wte read by\n"
+     "nothing: its gradient is 0, and this step will not move it. But lm_head scored\n"
+     "that token at every position, and each time too high by p: its row has one.\n"},
+    {NULL, NONE, NONE, NULL, "moves layer0.attn_wo 3 5", "biggest moves", NULL,
+     "Adam. Every parameter has its gradient. Adam keeps a running mean of the\n"
+     "gradients, m, and of their squares, v, and moves the parameter against m_hat\n"
+     "over the root of v_hat. In the first step these are the gradient and its size:\n"
+     "the move is the learning rate, 0.01, whatever the gradient is. Later it is less\n"
+     "where gradients change their sign from step to step.\n"},
+    {"probs", 0, NONE, "sample", "top5|draw", NULL, NULL,
+     "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
+     "the temperature, 0.5: every difference between two scores is doubled, so that\n"
+     "what is likely becomes likelier. softmax makes probabilities of the scores, and\n"
+     "one token is drawn; it is the next input.\n"},
+    {"probs", POSITION, NONE, "sample", "attn 0|draw", NULL, NULL,
+     "Three characters later. Where head 0 looks by now: compare it with the nearly\n"
+     "even weights of the untrained head at stop 8.\n"},
+    {"probs", NONE, NONE, "sample", "doc|draw", NULL, NULL,
+     "The end. BOS is drawn, and the name is complete.\n"},
 };
+
+enum { BEHIND, AHEAD, NO_STOP };  // what a debugger's `go` asks for, too
 
 int n_stops(void) { return (int)(sizeof stops / sizeof stops[0]); }
 
 /* ------------------------------------------------------------------------
- * For tour.gdb.
+ * The walk.
  */
-static const Stop *stop_number(int stop)
-{
-    return stop >= 1 && stop <= n_stops() ? &stops[stop - 1] : NULL;
-}
+static struct {
+    int next, from, now;  // the next stop; the first to be shown; the one that was shown last
+    bool due;             // what the next stop shows has been made
+    bool debugger;        // it asks the reader
+    const char *function;
+    int line;  // of microgpt.c, where that is
+} walk;
 
-int stop_line(int stop)
+static const Stop *next_stop(void)
 {
-    const Stop *s = stop_number(stop);
-    return s ? line_of(s->at.function, s->debugger_text ? s->debugger_text : s->at.text) : 0;
-}
-
-// Is it where the stop before it is?
-int stop_is_same(int stop)
-{
-    const Stop *s = stop_number(stop), *before = stop_number(stop - 1);
-    return s && before && strcmp(s->at.function, before->at.function) == 0 &&
-           strcmp(s->at.text, before->at.text) == 0 && s->at.position == before->at.position;
-}
-
-const char *stop_condition(int stop)
-{
-    static char text[64];
-    const Stop *s = stop_number(stop);
-    if (!s) return "0";
-    if (s->condition) return s->condition;
-    snprintf(text, sizeof text, s->at.head == NONE ? "pos_id == %d" : "pos_id == %d && h == %d",
-             s->at.position, s->at.head);
-    return text;
-}
-
-// The gradient that stop 16 waits for, to be watched by the debugger.
-double *watch_first_gain(void)
-{
-    double *p = survey() ? find_parameter(matrix, ROW, COLUMN) : NULL;
-    return p ? grad(&watched.model->tape, p) : NULL;
-}
-
-// Has the statement of a stop run, where the stop is to show what it made?
-int stop_is_done(int stop)
-{
-    const Stop *s = stop_number(stop);
-    if (!s || s->at.when != AFTER || s->debugger_text || !survey()) return 1;
-    int line = statement_start(line_of(s->at.function, s->at.text));
-    for (size_t i = n_places(); i-- > 0;) {
-        const Place *p = place(i);
-        bool head = s->at.head == NONE || p->head == s->at.head;
-        if (p->line == line && head && p->position == s->at.position &&
-            p->position == latest_position())
-            return 1;
+    static bool asked;
+    if (!asked && watched.model) {
+        const char *from = getenv("MICROGPT_TOUR");
+        asked = true;
+        walk.next = from ? 1 : 0;
+        walk.from = from ? atoi(from) : 0;
+        walk.debugger = from && strstr(from, "debugger");
+        if (walk.from == 1)
+            print("A walk through one training step and one sampled name, in %d stops.\n",
+                  n_stops());
     }
-    const Tape *tape = &watched.model->tape;
-    const Entry *last = tape->entries + tape->n_entries - 1;
-    return strcmp(s->at.text, "ag_copy(") == 0 && last->op == OP_COPY;
+    return walk.next >= 1 && walk.next <= n_stops() ? &stops[walk.next - 1] : NULL;
 }
 
-// The next draw of the sample is its last: for the condition of the last stop.
-int draws_the_end(void)
+int walk_number(void) { return walk.now; }
+
+// Is the next stop at the same place?
+int walk_stays(void)
+{
+    const Stop *s = next_stop();
+    return s && (s->value ? walk.due : !stops[walk.now - 1].value);
+}
+
+// Tells the walk to go on to a stop, if that is still to come; otherwise it has to begin again.
+int walk_to(int stop)
+{
+    bool is_stop = stop >= 1 && stop <= n_stops();
+    if (!is_stop) print("The walk has %d stops: `go 7` goes to stop 7.\n", n_stops());
+    if (!is_stop) return NO_STOP;
+    if (walk.next == 0 || stop < walk.next) return BEHIND;
+    walk.from = stop;
+    return AHEAD;
+}
+
+// The next draw of the sample is its last.
+static bool draws_the_end(void)
 {
     const Place *probs = survey() ? find_place("probs", LATEST) : NULL;
-    if (!sampling() || !probs || probs->position != latest_position()) return 0;
-    Random random = *draws_from();
+    if (!probs) return false;
+    Random random = *watched.run->rng;
     bool full = (size_t)probs->position + 1 == watched.model->block_size;
     return full || random_choice(&random, probs->at, probs->n) == watched.tokenizer->BOS;
 }
 
-void show_stop(int stop)
+// A value has been made: is it the one of the next stop?
+void walk_sees(const Note *note)
 {
-    const Stop *s = stop_number(stop);
-    if (!s) return;
-    int line = statement_start(line_of(s->at.function, s->shown ? s->shown : s->at.text));
-    print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", stop, n_stops(), line, s->at.function,
-          s->at.when == AFTER ? ", done:" : "");
-    print_statement(line, "    ");
-    print_comment(line, "    ");
-    print("\n%s\n", s->prose);
-    s->view();
+    const Stop *s = next_stop();
+    char name[40];
+    const char *meaning;
+    if (!s || !s->value || walk.due) return;
+    if (s->position != NONE && note->loops[0] != (size_t)s->position) return;
+    if (s->head != NONE && note->loops[2] != (size_t)s->head) return;
+    if (s->function && strcmp(note->function, s->function) != 0) return;
+    bool named = name_in_source(note->line, name, &meaning);
+    if (strcmp(named ? name : note->operation, s->value) != 0) return;
+    if (s->value && s == &stops[n_stops() - 1] && !draws_the_end()) return;
+    walk.due = true;
+    walk.function = note->function;
+    walk.line = statement_start(note->line);
 }
 
-int has_more(int stop)
+static void pass_stop(void)
 {
-    const Stop *s = stop_number(stop);
-    return s && s->more;
+    const Stop *s = &stops[walk.next++ - 1], *next = next_stop();
+    walk.due = next && s->value && next->value && strcmp(next->value, s->value) == 0 &&
+               next->position == s->position;
 }
 
-void show_more(int stop)
+// Is a stop to be shown here? Those before the first to be shown pass.
+bool walk_is_due(bool at_adam)
 {
-    if (has_more(stop)) stops[stop - 1].more();
-}
-
-/* ------------------------------------------------------------------------
- * The walk without a debugger.
- */
-static int next_stop;  // 0: there is no walk
-
-static bool walking(void)
-{
-    static bool asked;
-    if (!asked && watched.model) {
-        asked = true;
-        next_stop = getenv("MICROGPT_TOUR") ? 1 : 0;
-        if (next_stop) {
-            print("A walk through one training step and one sampled name, in %d stops.\n",
-                  n_stops());
-        }
+    for (const Stop *s = next_stop(); s && (s->value ? walk.due : at_adam); s = next_stop()) {
+        if (walk.next >= walk.from) return true;
+        pass_stop();
     }
-    return next_stop >= 1 && next_stop <= n_stops();
-}
-
-// Enter goes on, m shows more, q ends the walk. Without a keyboard and a screen, all is shown.
-static void ask_reader(int stop)
-{
-    bool more = has_more(stop);
-    if (!isatty(0) || !isatty(1)) {
-        if (more) print("\n");
-        show_more(stop);
-        return;
-    }
-    for (char line[64];;) {
-        printf("(%d of %d: Enter goes on%s, q quits) ", stop, n_stops(),
-               more ? ", m shows more" : "");
-        fflush(stdout);
-        if (!fgets(line, sizeof line, stdin) || line[0] == 'q') exit(0);
-        if (line[0] != 'm' || !more) return;
-        show_more(stop);
-        more = false;
-    }
-}
-
-static void arrive(void)
-{
-    print("\n");
-    show_stop(next_stop);
-    ask_reader(next_stop);
-    next_stop++;
-}
-
-void walk_note(const char *function, int line, const size_t loops[3], bool done)
-{
-    while (walking()) {
-        const Stop *s = &stops[next_stop - 1];
-        if (s->at.when != (done ? AFTER : BEFORE) || strcmp(function, s->at.function) != 0) return;
-        if (statement_start(line) != statement_start(line_of(s->at.function, s->at.text))) return;
-        if (s->at.position != NONE && loops[0] != (size_t)s->at.position) return;
-        if (s->at.head != NONE && loops[2] != (size_t)s->at.head) return;
-        if (s->view == show_name && !draws_the_end()) return;
-        arrive();
-    }
-}
-
-void walk_backward(void)
-{
-    while (walking() && stops[next_stop - 1].at.when == AT_BACKWARD) arrive();
-}
-
-void walk_adam(void)
-{
-    while (walking() && stops[next_stop - 1].at.when == AT_ADAM) arrive();
-    bool training = walking() && strcmp(stops[next_stop - 1].at.function, "sample") == 0;
+    const Stop *s = next_stop();
+    bool training = s && at_adam && s->function && strcmp(s->function, "sample") == 0;
     uint64_t done = training ? watched.model->steps_done : 0, steps = watched.run->config->steps;
     if (done && done % 200 == 0) {
         print("%s  step %d of %d\n",
               done == 200 ? "\nThe other training steps, without a stop:\n" : "", (int)done,
               (int)steps);
     }
+    return false;
+}
+
+static void show_stop(const Stop *s)
+{
+    bool moves = strncmp(s->views, "moves", 5) == 0;
+    if (s->value && strcmp(s->value, "x_attn") == 0) walk.line = line_of("gpt", "attn_wv");
+    if (!s->value) walk.function = "train";
+    if (!s->value) walk.line = line_of("train", moves ? "adam(" : "backward(");
+    print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", walk.now, n_stops(), walk.line,
+          walk.function, moves ? "" : ", done:");
+    if (s->own != show_slices) {
+        print_statement(walk.line, "    ");
+        print_comment(walk.line, "    ");
+    }
+    print("\n%s\n", s->prose);
+    for (const char *view = s->views; *view; view += strcspn(view, "|"), view += *view == '|') {
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(view, "|"), view);
+        command(one, NULL);
+    }
+    if (s->own && survey()) s->own();
+}
+
+// What did not fit the stop that was shown last.
+void show_more(void)
+{
+    const Stop *s = walk.now ? &stops[walk.now - 1] : NULL;
+    if (s && s->more) command(s->more, NULL);
+    if (!s || !s->more) print("There is no more to this stop.\n");
+}
+
+static void begin_again(int stop)
+{
+    char from[24];
+    snprintf(from, sizeof from, "%d", stop);
+    print("(It starts again and runs to stop %d.)\n", stop);
+    setenv("MICROGPT_TOUR", from, 1);
+    execl("./microgpt-debug", "microgpt-debug", "--quiet", "--samples", "1", (char *)NULL);
+}
+
+// Without a debugger: Enter goes on, q ends the walk, any command is answered. Without a keyboard and
+// a screen, all is shown.
+static void ask_reader(void)
+{
+    bool more = stops[walk.now - 1].more;
+    if (!isatty(0) || !isatty(1)) {
+        if (more) print("\n");
+        if (more) show_more();
+        return;
+    }
+    for (char line[200], word[200];;) {
+        int stop = 0;
+        printf("(%d of %d: go, %sback, q, or any command) ", walk.now, n_stops(),
+               more ? "more, " : "");
+        fflush(stdout);
+        if (!fgets(line, sizeof line, stdin)) exit(0);
+        int n = sscanf(line, "%199s %d", word, &stop);
+        bool go = n > 0 && strcmp(word, "go") == 0, back = n > 0 && strcmp(word, "back") == 0;
+        if (n < 1 || (go && n == 1)) return;
+        if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0) exit(0);
+        if (back) stop = walk.now - 1;
+        int where = go || back ? walk_to(stop) : NO_STOP;
+        if (where == AHEAD) return;
+        if (where == BEHIND) begin_again(stop);
+        if (go || back) continue;
+        if (strcmp(word, "more") == 0)
+            show_more();
+        else if (command(line, NULL))
+            print("That is for a debugger: `make tour` in gdb.\n");
+    }
+}
+
+void walk_arrive(void)
+{
+    const Stop *s = next_stop();
+    walk.now = walk.next;
+    print("\n");
+    show_stop(s);
+    pass_stop();
+    if (!walk.debugger) ask_reader();
 }

@@ -65,7 +65,7 @@ ask()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
+    gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
 }
 
 # ask_lldb ARGUMENTS <COMMANDS: an lldb session into $T/session. lldb_part COMMAND: what this command printed there.
@@ -73,7 +73,7 @@ ask_lldb()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    lldb --no-lldbinit -b -o 'command source -s true support/debugger/commands.lldb' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
+    lldb --no-lldbinit -b -o 'command source -s true .build/debug/commands.lldb' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
         </dev/null | tr -d '\r' >"$T/session"
 }
 lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }

@@ -10,11 +10,9 @@
 for compiler in gcc clang; do
     if command -v $compiler >/dev/null 2>&1; then
         # shellcheck disable=SC2086
-        log=$(make -s DEBUG="$T/$compiler" CC=$compiler WARN="$WARN -Werror" "$T/$compiler/names.h" 2>&1
-            $compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -I. -include "$T/$compiler/names.h" \
-                -c -o "$T/microgpt-$compiler.o" microgpt.c 2>&1 &&
-            $compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -o "$T/debug-$compiler" \
-                "$T/microgpt-$compiler.o" autograd.c support/*.c support/debugger/*.c -lm 2>&1) &&
+        sh support/debugger/note >"$T/noted.c"
+        log=$($compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -I. -o "$T/debug-$compiler" \
+            "$T/noted.c" autograd.c support/*.c support/debugger/*.c -lm 2>&1) &&
             ok "the debug build has no warnings with $compiler" ||
             not_ok "the debug build has no warnings with $compiler" "none" "$log"
     else
@@ -32,7 +30,7 @@ for arguments in '' '--recipe lesson --steps 40 --samples 4' '--n-layer 2 --n-em
         not_ok "$what" "the same bytes" "$(cmp "$T/fast" "$T/slow" 2>&1)"; fi
 done
 
-# However the tape is spelled, names.h knows a call from a definition. A function and an operation that are new have
+# However the tape is spelled, a call is known from a definition. A function and an operation that are new have
 # their names at once, and no file of the debugger changes for them.
 copied spelled 's/softmax(tape, attn_logits, seen)/softmax(\&model->tape, attn_logits, seen)/
     s/x = linear(tape, x, layer->mlp_fc1)/x = linear((tape), x, layer->mlp_fc1)/
@@ -102,8 +100,14 @@ tokens of the document|     3     11  l          8  i
 rmsnorm do to x|0 $(six rmsnorm:0:2 1)
 head 2 read|q_h   3 l  $(six attn_wq:0:3 9)
 cache hold|position 2 (y)
+How full is the cache|layer 0: 7 positions in the cache
+move most in the first step|1.  lm_head[24][6] 0.01 -0.444995
+relu that is off|relu, act[1]@3 0 0.00454222 0
+head 3, by which paths|the sum, its gradient -1.42386e-05
+not pushed down|8 $(six logits:0:3 9) -0.138347 i
+loss without head 1|the loss $(six loss 1) 3.48255
 weights of head 2|$(six attn_weights:2:0:3 1)
-attn_logits.1. that number|times the factor  0.5 $(six attn_logits:2:0:3 2)
+sqrt(4) in attn_logits.1.|times the factor  0.5 $(six attn_logits:2:0:3 2)
 output land|head_out[0] -> x_attn[8]
 wo do to it|0 $(six around_attn_wo:0:3 1)
 residual added|x = ag_add(tape, x, x_residual, n_embd);
@@ -151,7 +155,9 @@ digits 17
 echo @empty\n
 here
 echo @rmsnorm\n
-around rmsnorm 2
+around emb_norm 2
+around x_norm 2
+around mid_norm 2
 echo @head\n
 head 2
 echo @cache\n
@@ -222,8 +228,6 @@ nudge logits 5 3
 silence 1 3
 echo @wrong\n
 vec nonsense
-vec q_h
-vec tok_emb
 vec wte 24
 vec q 99
 around nonsense
@@ -287,10 +291,10 @@ END
          "$(part inner | columns 2 | tail -n 1)"
     same "doc marks the position that gpt() is called for" 4 "$(part marked | awk '/<-/ { print $1 }')"
     part empty >"$T/empty"
-    has "here, where nothing is yet" "No vector is there yet" "$T/empty"
-    near "here: a slice, by name" "$(figure attn_wq:0:4 | rows 5,7)" "$(part here | awk '$1 == "q_h" { print $2, $3, $4 }')"
+    has "here, where nothing is yet" "No vector has been made in this call yet" "$T/empty"
+    near "here: a slice, by name" "$(figure attn_wq:0:4 | rows 5,7)" "$(part here | awk '$1 == "head1.q_h" { print $2, $3, $4 }')"
     near "here: the weights" "$(figure attn_weights:1:0:4 | rows 1,3)" \
-         "$(part here | awk '$1 == "attn_weights" { print $2, $3, $4 }')"
+         "$(part here | awk '$1 == "head1.attn_weights" { print $2, $3, $4 }')"
     part all >"$T/all"
     same "nothing is optimized out" 0 "$(grep -c 'optimized out' "$T/all")"
     has "the stack leads to main" "in main (" "$T/all"
@@ -319,33 +323,36 @@ END
     same "and sums are those of backward" "" "$(grep ANOTHER "$T/moved")"
     has "nudge says where to ask" "ask where adam() begins" "$T/moved"
     part wrong >"$T/wrong"
-    for text in 'nonsense: no line of microgpt.c makes a vector' 'q_h points into another vector' \
-        'tok_emb points into another vector' 'wte is a matrix: `row wte I`' 'q at position 99: not there yet' \
+    for text in 'nonsense: no line of microgpt.c makes a vector' \
+        'wte is a matrix: `row wte I`' 'q at position 99: not there yet' \
         'nonsense: no line of gpt() with this text' 'There are 4 heads' 'attn_logits at position 99' 'k at position 99' \
         '16 rows and 16 columns' 'logits is no parameter' 'logits has 27 elements, counted' 'which one?' \
         'no value of the tape' 'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' \
         '1 to 20 operations deep' 'nothing to draw from here' 'gpt() has no line with this text' 'wte has 27 rows' \
-        'explain VALUE: the' 'users VALUE: the' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
+        'explain VALUE: what' 'users VALUE: every' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
         'silence H [POS]:' 'look EXPR [N]:' 'graph VALUE:' 'param NAME ROW COL:' 'moves NAME ROW COL:' 'layer L:' \
-        'digits N:' 'depth N:' 'row NAME [POS]:' 'nudge VALUE:' 'at FUNCTION TEXT'; do
+        'digits N:' 'depth N:' 'row NAME [POS]:' 'nudge VALUE [B]:' 'at FUNCTION TEXT'; do
         has "a wrong question is answered in words: $text" "$text" "$T/wrong"
     done
-    printf 'begin\nviews\n' | ask ''
-    for name in $(sed -n 's/^| `\([a-z0-9]*\).*/\1/p' support/debugger/README.md | sort -u); do
-        case $name in softmax | linear | rmsnorm | ag | backward | adam) continue ;; esac
-        if grep -q "^define $name\$" support/debugger/commands.gdb && grep -q "^document $name\$" support/debugger/commands.gdb &&
-            grep -q "^command regex .* -- $name\$" support/debugger/commands.lldb && grep -q "^  .*$name\|; depth N" "$T/session"; then
-            ok "$name is in support/debugger/commands.gdb with its help, in support/debugger/commands.lldb and in the list"
+    printf 'begin\nviews\nviews 2\n' | ask ''
+    same "a page of views fits a screen" "" "$(printf 'begin\nviews\nviews 2\n' | sed 's/views.*/echo @&\\n\n&/' | ask ''
+        awk '/^@/ { n = 0 } ++n > 24 { print }' "$T/session")"
+    for name in $(sed -n 's/^    {"\([a-z0-9]*\).*/\1/p' support/debugger/commands.c); do
+        if grep -q "^define $name\$" .build/debug/commands.gdb && grep -q "^document $name\$" .build/debug/commands.gdb &&
+            grep -q "^command regex .* -- $name\$" .build/debug/commands.lldb && grep -q "^  $name" "$T/session"; then
+            ok "$name is in gdb with its help, in lldb and in the list"
         else
-            not_ok "$name is in support/debugger/commands.gdb with its help, in support/debugger/commands.lldb and in the list" "all" "fewer"
+            not_ok "$name is in gdb with its help, in lldb and in the list" "all" "fewer"
         fi
     done
+    same "the guide's list is the table of commands" "$(awk -v to=guide -f support/debugger/commands.awk support/debugger/commands.c)" \
+        "$(awk '/^\| command \| shows/ { on = 1; getline; next } !/^\|/ { on = 0 } on' support/debugger/README.md)"
     printf 'begin\nbreak document_loss if pos_id == 3\n' | ask ''
     has "a condition on what is not there is refused" 'No symbol "pos_id" in current context' "$T/session"
 
     # What a new operation and a new function made has its name; its derivative is right.
     printf '%s\n' begin 'tbreak adam' continue 'explain act 0 3' 'explain act.half 0 3' 'nudge fc1 0 3' >"$T/commands"
-    (cd "$T/spelled" && gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    (cd "$T/spelled" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
     has "what a new function made has its name" "act.half[0]@3 + v" "$T/session"
     has "what it made for itself, too" "act.half[0]@3" "$T/session"
     has "an operation that is new to the views is right" "They agree." "$T/session"
@@ -411,6 +418,76 @@ END
     has "the lesson's recipe: relu and its square have two names" "act[0]@1 ^ 2" "$T/session"
     has "act is the relu" "relu fc1[0]@1" "$T/session"
 
+    # What a learner met: names that fit, a screen that is long enough, nothing that is not so.
+    figures 1 16 4
+    ask '' <<'END'
+begin
+tbreak adam
+continue
+echo @doc\n
+doc
+echo @total\n
+users probs.total 0 3
+echo @slice\n
+explain head3.q_h 1 2
+vec head3.v_h 2
+echo @unread\n
+users wte 1 0
+echo @around\n
+around rmsnorm 2
+echo @silence\n
+silence 1 3
+echo @named\n
+vec document_loss
+echo @biggest\n
+biggest gradients 2
+digits 17
+biggest moves 4
+echo @adam\n
+next 4
+here
+look g 2
+look m
+END
+    same "doc marks no position where none is being read" 0 "$(part doc | grep -c '<-')"
+    near "doc has the mean of the losses" "$(figure loss)" "$(part doc | sed -n 's/.*, document_loss: //p')"
+    same "a use is named after what it is a term of" "total ^ -1" "$(part total | sed -n 's/.*pow, v[0-9]* (\(.*\)).*/\1/p')"
+    part slice >"$T/slice"
+    has "explain head3.q_h 1 2: an element of q" "q[13]@2" "$T/slice"
+    near "vec head3.v_h 2: three rows of the cache" "$(for t in 0 1 2; do figure attn_wv:0:$t | rows 13,16; done | awk '{ printf "%.6g\n", $1 }')" \
+        "$(awk '$1 == "v_h" { print $4, $5, $6, $7 }' "$T/slice")"
+    same "what is never used is used by nothing, with no word of later" "used by  nothing" "$(part unread | grep 'used by')"
+    same "around rmsnorm 2 fits a screen, with its three lines" "3 yes" \
+        "$(part around | awk '/^microgpt.c/ { n++ } END { print n, NR <= 23 ? "yes" : "no" }')"
+    same "silence has the true token" 1 "$(part silence | grep -c 'true: loss')"
+    near "the document's loss has a name" "$(figure loss | awk '{ printf "%.6g", $1 }')" "$(part named | columns 2)"
+    same "no number is -0" 0 "$(grep -cE ' -0( |$)' "$T/session")"
+    same "biggest gradients: lm_head is on top, in order" "lm_head[24][6] lm_head[12][11]" "$(echo $(part biggest | awk '$1 ~ /^[12]\.$/ && !done[$1]++ { print $2 }'))"
+    same "biggest moves: none is larger than the one above it" "" "$(part biggest | awk '/biggest moves/ { on = 1; last = 1; next }
+        on && /^ *[0-9]*\./ { x = $3 < 0 ? -$3 : $3; if (x > last) print; last = x }')"
+    part adam >"$T/adam"
+    has "here, in adam()" "  m  " "$T/adam"
+    has "look g" "the gradient of wte[0][1]" "$T/adam"
+    has "look m" "Adam's m of wte[0][0]" "$T/adam"
+    printf '%s\n' begin 'tbreak choose_token' continue top5 'echo @silent\n' 'silence 1' | ask '--quiet --samples 1 --steps 20'
+    same "silence while sampling agrees with top5" "$(sed -n 's/^  1\. .* \([0-9.e-]*\)$/\1/p' "$T/session" | head -n 1)" \
+        "$(part silent | awk '$1 == "1." { print $3 }')"
+
+    # A head that sees the last four positions only; an adam() that is not Adam.
+    changed window 's/size_t seen = pos_id + 1;/size_t start = pos_id > 3 ? pos_id - 3 : 0, seen = pos_id + 1 - start;/
+        s/\(double \*[kv]_h = [a-z]*\[li\] + \)hs;/\1start * n_embd + hs;/'
+    printf '%s\n' begin 'tbreak adam' continue 'attn 0 6' 'vec head0.attn_weights 6' >"$T/commands"
+    (cd "$T/window" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    same "attn: the positions that a window looks at" "3 l 4 i 5 a 6 h" "$(echo $(awk '/looks at/ { on = 1 } /^head0/ { on = 0 }
+        on && NF > 3 && $1 ~ /^[0-9]+$/ { print $1, $2 }' "$T/session"))"
+    changed descent 's/p\[i\] -= lr \* m_hat .*/p[i] -= lr * g[i] + 0 * m_hat * v_hat * eps;/'
+    printf '%s\n' begin 'tbreak adam' continue 'digits 17' finish 'moves layer0.attn_wo 3 5' >"$T/commands"
+    (cd "$T/descent" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" ./microgpt-debug >"$T/session" 2>&1 </dev/null)
+    has "moves says that adam() is not Adam" "adam() is not Adam" "$T/session"
+    same "and shows none of its terms" 0 "$(grep -c '^  m_hat\|^  m = ' "$T/session")"
+    near "but what was, and what came of it" "$(figure param_before) $(figure grad) $(awk -v p="$(figure param_before)" -v g="$(figure grad)" \
+        'BEGIN { printf "%.17g", p - 0.01 * g }')" "$(awk '/^  value before/ { b = $3 } /^  gradient/ { g = $2 } /^  value after/ { print b, g, $3 }' "$T/session")"
+
     # What people type.
     printf '%s\n' doc 'call show_attention(0, 3)' quit | make -s debug ARGS='--recipe lesson' DEBUGGER=gdb >"$T/session" 2>&1
     has "make debug stops in document_loss" "document_loss (model=" "$T/session"
@@ -428,11 +505,11 @@ END
     has "F5 with gdb: -exec doc answers" "The document: myliah" "$T/session"
 
     # Other editors: a gdb of their own, which is told to read the commands.
-    printf 'source support/debugger/commands.gdb\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
-    has "source support/debugger/commands.gdb, then begin" "The document: myliah" "$T/session"
-    printf 'break document_loss\nrun\nsource support/debugger/commands.gdb\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
-    has "a breakpoint, then source support/debugger/commands.gdb" "The document: myliah" "$T/session"
-    printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x support/debugger/commands.gdb -ex begin ./microgpt-debug >"$T/session" 2>&1
+    printf 'source .build/debug/commands.gdb\nbegin\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "source .build/debug/commands.gdb, then begin" "The document: myliah" "$T/session"
+    printf 'break document_loss\nrun\nsource .build/debug/commands.gdb\ndoc\nquit\n' | gdb -nx -q ./microgpt-debug >"$T/session" 2>&1
+    has "a breakpoint, then source .build/debug/commands.gdb" "The document: myliah" "$T/session"
+    printf 'doc\n-gdb-exit\n' | gdb -nx -i=mi -x .build/debug/commands.gdb -ex begin ./microgpt-debug >"$T/session" 2>&1
     has "gdb -i=mi, as Emacs starts it" "The document: myliah" "$T/session"
 else
     skip "gdb" "no gdb that can run a program"
@@ -451,7 +528,7 @@ printf '%s\n' begin views 'break gpt if pos_id == 4' continue 'digits 17' cache 
     'explain &model->params[0]' 'users &model->params[0]' 'nudge fc1 0 3' 'depth 2' 'graph loss' picture rewind finish |
     ask_lldb ''
 has "lldb stops in document_loss" 'document_loss(model=' "$T/session"
-has "lldb says what to type" '`views` lists the commands' "$T/session"
+has "lldb says what to type" 'views lists the commands' "$T/session"
 near "lldb: cache 1" "$(figure attn_wk:0:1)" "$(lldb_part 'cache 1' | columns 2)"
 near "lldb: look model->keys[0] 2" "$(figure attn_wk:0:0 | rows 1,2)" \
      "$(lldb_part 'look model->keys[0] 2' | awk '{ print $1 }')"
@@ -470,7 +547,7 @@ has "lldb: explain loss" "(mul const)" "$T/session"
 has "lldb: graph" "sum = " "$T/session"
 has "lldb: tape" "entries, from 4 positions" "$T/session"
 has "lldb: map" "4 heads of 4" "$T/session"
-has "lldb: views" "  doc                    the document" "$T/session"
+has "lldb: views" "  doc                     the document" "$T/session"
 has "lldb: rewind says that it cannot" "lldb cannot go back" "$T/session"
 has "lldb: finish goes back to train" "train(run=" "$T/session"
 same "lldb: no command failed" "" "$(grep 'error:' "$T/session")"

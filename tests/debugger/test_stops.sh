@@ -31,6 +31,10 @@ cache P
 attn H P
 lands H P
 silence H P
+silence H all
+biggest moves 3
+biggest gradients
+vec head2.k_h P
 top5
 top5 P
 draw
@@ -51,7 +55,7 @@ digits 17
 layer 0
 END
 for name in $(sed -n 's/^| `\([a-z0-9]*\).*` | .*/\1/p' support/debugger/README.md | sort -u); do
-    case $name in softmax | linear | rmsnorm | ag | backward | adam | question | watchgrad | views | at | depth) continue ;; esac
+    case $name in softmax | linear | rmsnorm | ag | backward | adam | question | watchgrad | views | at | depth | rewind | begin) continue ;; esac
     check "the views that are asked have $name" grep -q "^$name" "$T/views"
 done
 
@@ -121,7 +125,7 @@ changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 
     s/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 SEED=$((SEED + 1))
 stops 16 >"$T/commands"
-(cd "$T/shared" && gdb -nx -q -batch -x support/debugger/commands.gdb -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
+(cd "$T/shared" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
     >"$T/session" 2>&1 </dev/null)
 judged "with a changed gpt()" 90
 finish

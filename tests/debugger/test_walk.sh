@@ -1,6 +1,6 @@
 #!/bin/sh
-# The guided walk, in gdb and without any debugger, with and without a terminal, and after straying from it; how many
-# steps it is from a line of gpt() to the arithmetic; and the way back.
+# The guided walk, in gdb and without any debugger, with and without a terminal, and after straying from it; stepping into
+# the operations; and the way back.
 # this file only with ALL=1
 # needs microgpt-debug
 . tests/debugger/helpers.sh
@@ -16,8 +16,8 @@ same "with all stops, each with its line of the source" "$(seq "${n:-0}")" \
      "$(sed -n "s/^==== \([0-9]*\) of $n ==== microgpt.c:[0-9]*, in [a-z_]*().*/\1/p" "$T/tour")"
 same "the guide has their number" "$n" "$(sed -n 's/.*make tour .* in \([0-9]*\) stops$/\1/p' support/debugger/README.md)"
 same "no line has more than 79 columns" "" "$(awk 'length($0) > 79' "$T/tour")"
-same "no stop went wrong" "" "$(grep -i 'error\|no symbol\|not there\|no line of\|elsewhere\|DIFFER\|ANOTHER' "$T/tour")"
-last_loss=$(sed -n 's/^ *their mean, the loss: \([0-9.]*\)$/\1/p' "$T/tour")
+same "no stop went wrong" "" "$(grep 'rror\|o symbol\|not there\|no line of\|DIFFER\|GRADIENT IS ANOTHER' "$T/tour")"
+last_loss=$(sed -n 's/^ *their mean, document_loss: \([0-9.]*\)$/\1/p' "$T/tour")
 near "its loss is the engine's" "$(figure loss)" "$last_loss"
 near "and the Python program's first" 3.487362926026387 "$last_loss"
 same "it has the loss of every position" "$(figure token | wc -l)" \
@@ -30,105 +30,96 @@ same "and each token drawn is a letter of it, or its end" "$(echo "$name" | cut 
 # --- The same in gdb, with somebody at the keyboard.
 
 if [ ! "$have_gdb" ]; then
-    skip "the walk in gdb, the table of steps, the way back" "no gdb that can run a program"
+    skip "the walk in gdb, the way back" "no gdb that can run a program"
     finish
 fi
 
-# tour <COMMANDS: the walk with gdb's prompt. block FILE N: what its N-th stop shows, up to the prompt or to more.
-tour() { gdb -nx -q -x support/debugger/commands.gdb -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 2>&1; }
-block() { awk -v n="$2" '/^==== / { i++; on = 1 } /^\([0-9]+ of / { on = 0 } on && i == n' "$1"; }
+# walk COMMANDS: with gdb's prompt, after the first stop. block FILE N: what stop N shows, up to the next output of gdb.
+walk() { { echo walk; printf '%s\n' "$@"; echo quit; } | gdb -nx -q -x .build/debug/commands.gdb --args ./microgpt-debug --quiet --samples 1 2>&1; }
+block() { awk -v n="$2" '/^==== / { on = $2 == n } /^\([0-9]+ of |^\(gdb\)/ { on = 0 } on' "$1"; }
+stops() { sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$1" | tr '\n' ' '; }
 
-{ yes go | head -n "$n"; echo quit; } | tour >"$T/walked"
+# shellcheck disable=SC2046
+walk $(yes go | head -n $((n - 1))) >"$T/walked"
+sed 's/0x[0-9a-f]*/ADDRESS/g' "$T/tour" >"$T/by_itself"
+sed 's/0x[0-9a-f]*/ADDRESS/g' "$T/walked" >"$T/in_gdb"
 for stop in $(seq "$n"); do
-    block "$T/walked" "$stop" >"$T/block"
-    awk -v n="$stop" '/^==== / { i++ } i == n' "$T/tour" | head -n "$(wc -l <"$T/block")" >"$T/expected"
+    block "$T/in_gdb" "$stop" >"$T/block"
+    awk -v n="$stop" '/^==== / { on = $2 == n } on' "$T/by_itself" | head -n "$(wc -l <"$T/block")" >"$T/expected"
     check "stop $stop shows something" [ -s "$T/block" ]
     same_file "stop $stop is the same in gdb and without it" "$T/expected" "$T/block"
 done
-same "a stop has at most 22 lines" "" "$(awk '
-    /^==== / { stop = $2; n = 0 } /^\([0-9]+ of / { if (n > 22) print "stop " stop ": " n; n = 0 } { n++ }' "$T/walked")"
-{ for i in $(seq "$n"); do echo go; echo more; done; echo quit; } | tour >"$T/more"
-same "and so has a page of more" "" "$(awk '
-    /^==== / { n = 0 } /^\([0-9]+ of / { if (n > 22) print $1 ": " n; n = 0 } { n++ }' "$T/more")"
+same "a stop has at most 22 lines" "" "$(for stop in $(seq "$n"); do
+    lines=$(block "$T/walked" "$stop" | wc -l); [ "$lines" -le 22 ] || echo "stop $stop: $lines"; done)"
+yes 'more|go' | head -n "$n" | tr '|' '\n' >"$T/keys_to_type"
+{ echo walk; cat "$T/keys_to_type"; echo quit; } |
+    gdb -nx -q -x .build/debug/commands.gdb --args ./microgpt-debug --quiet --samples 1 >"$T/more" 2>&1
+same "and so has a page of more" "" "$(awk '/^==== / { n = 0 } /^\([0-9]+ of |^\(gdb\)/ { if (n > 22) print $0 ": " n; n = 0 } { n++ }' "$T/more")"
 
-# Wherever one strays, the next stop is where it always is: after stop N, these commands.
-strays='finish|next|step|until|finish|tbreak gpt if pos_id == 5;continue|finish|kill|up|next 3|break gpt;continue;continue'
-strays="$strays|finish|delete|finish|next|finish"
-stop=0
-echo "$strays" | tr '|' '\n' | while read -r commands; do
-    stop=$((stop + 1))
-    printf '%s\n' "go $stop" "$commands" go | tr ';' '\n'
-done >"$T/strays"
-tour <"$T/strays" >"$T/strayed"
-for stop in $(seq 16); do
-    same "stop $((stop + 1)) is at its place after: $(echo "$strays" | cut -d '|' -f "$stop")" \
-         "$(block "$T/walked" $((stop + 1)))" "$(block "$T/strayed" $((2 * stop)))"
+# Wherever one strays, the next stop comes, and shows what it always shows.
+for commands in finish 'next 2' 'step 3' 'until' 'tbreak gpt if pos_id == 5' 'up' 'break mul_forward if 0'; do
+    walk 'go 8' "$commands" continue | sed 's/0x[0-9a-f]*/ADDRESS/g' >"$T/strayed"
+    same "stop 9 comes after: $commands" "$(block "$T/in_gdb" 9)" "$(block "$T/strayed" 9)"
 done
+walk 'go 9' back kill 'go 1' 'go 3' 'go 99' 'go 0' >"$T/typed"
+same "go N, back, go after kill, go N again; stops that there are not" "1 9 8 1 3 " "$(stops "$T/typed")"
+same "and no command is undefined" "" "$(grep 'Undefined\|Error' "$T/typed")"
+walk 'go 4' nonsense >"$T/typed"
+has "a mistyped command is gdb's own to answer" 'Undefined command: "nonsense".' "$T/typed"
 
-# A stop that there is not leaves the walk where it is.
-printf '%s\n' go 'go 99' go 'go 0' more more 'go 18' go quit | tour >"$T/typed"
-same "go 99 and go 0 lose nothing" "1 2 3 18 19" "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed"))"
-same "and no command is undefined" 0 "$(grep -c Undefined "$T/typed")"
+# A breakpoint or a watchpoint of the learner's stops on the way, as everywhere.
+walk 'go 8' 'watch -l x_attn[4]' go go >"$T/typed"
+has "a watchpoint stops on the way to the next stop" "New value = 0.0500619" "$T/typed"
+walk 'break softmax if n == 3' 'go 9' 'print n' >"$T/typed"
+has "and so does a breakpoint" '$1 = 3' "$T/typed"
 
-# Ctrl-C on the way: the stop is not shown. The program is the child of this gdb.
-mkfifo "$T/keys"
-gdb -nx -q -x support/debugger/commands.gdb -x support/debugger/tour.gdb --args ./microgpt-debug --quiet --samples 1 <"$T/keys" >"$T/typed" 2>&1 &
-gdb=$!
-exec 3>"$T/keys"
-printf 'go 17\ngo\n' >&3
-for i in $(seq 100); do
-    ! grep -q 'without a stop' "$T/typed" || break
-    sleep 0.1
-done
-sleep 0.3
-program=$(pgrep -P $gdb -x microgpt-debug)
-[ -z "$program" ] || kill -INT "$program"
-printf 'quit\n' >&3
-exec 3>&-
-wait $gdb
-same "Ctrl-C on the way to stop 18 shows no stop" "17" "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed"))"
-has "but says so" "(Interrupted on the way to stop 18" "$T/typed"
+# What is shown is in scope: a variable that a stop is about has its value.
+walk 'go 8' 'print attn_weights[2]' 'go 16' 'print *loss' >"$T/typed"
+has "at stop 8, attn_weights is set" "= 0.2392316" "$T/typed"
+has "at stop 16, loss is" "= 3.4873629" "$T/typed"
 
-# With a terminal: Enter goes on, from the first stop on, and after more; what is mistyped is said so.
+# With a terminal: gdb's prompt from the first stop on; and without gdb, the same commands.
 if command -v script >/dev/null 2>&1 && script -qec true "$T/typed" </dev/null >/dev/null 2>&1; then
-    { sleep 2; for key in '' '' more '' nonsense go '' more '' q; do echo "$key"; sleep 0.7; done; } |
+    { sleep 3; for key in go '' more go nonsense 'attn 0 2' go back; do echo "$key"; sleep 1; done; sleep 1; echo quit; } |
         TERM=dumb script -qec 'make -s tour DEBUGGER=gdb' "$T/typed" >/dev/null 2>&1
     tr -d '\r' <"$T/typed" >"$T/typed.txt"
-    same "with a terminal: Enter, more, Enter, other commands, go, Enter" "1 2 3 4 5 6 7" \
-         "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed.txt"))"
-    has "a mistyped command is said so" 'Undefined command: "nonsense"' "$T/typed.txt"
-    { sleep 1; for key in '' m '' q; do echo "$key"; sleep 0.5; done; } |
+    same "with a terminal: go, Enter, more, go, go, back" "1 2 3 4 5 4 " "$(stops "$T/typed.txt")"
+    has "the prompt says where one is" "(3 of $n: go, more, back, or any command)" "$T/typed.txt"
+    has "a view is answered" "layer 0, head 0 at position 2 (y) looks at" "$T/typed.txt"
+    { sleep 2; for key in '' more 'attn 0 2' nonsense 'go 7' back 'go 99' '' q; do echo "$key"; sleep 1; done; } |
         TERM=dumb script -qec 'make -s tour DEBUGGER=none' "$T/typed" >/dev/null 2>&1
     tr -d '\r' <"$T/typed" >"$T/typed.txt"
-    same "without gdb: Enter, m, Enter, q" "1 2 3" "$(echo $(sed -n 's/^==== \([0-9]*\) of .*/\1/p' "$T/typed.txt"))"
-    has "m shows more" "made by  entry" "$T/typed.txt"
+    same "without gdb: Enter, more, a view, a typo, go 7, back, go 99, Enter, q" "1 2 7 6 7 " "$(stops "$T/typed.txt")"
+    has "more shows more" "made by  entry" "$T/typed.txt"
+    has "a view is answered, without gdb" "layer 0, head 0 at position 2 (y) looks at" "$T/typed.txt"
+    has "a mistyped command is said so" 'nonsense: no such command' "$T/typed.txt"
 else
     skip "the walk with a terminal" "no script(1)"
 fi
 
-# --- From a line of the algorithm to the arithmetic: steps FUNCTION TEXT TARGET ROW, as in the table of the guide.
+# --- Stepping, in a plain gdb and a plain lldb, which nobody has told anything: into softmax(), past the notes. step N is
+# N times step, and what the learner stops at stops.
 
-steps()
-{
-    goal=$(sed -n "s/^| \`$4\` | the .* | \([0-9]*\) |\$/\1/p" support/debugger/README.md)
-    {
-        printf 'begin\nat %s %s\ncontinue\n' "$1" "$2"
-        for i in $(seq 15); do printf 'echo @%s \\n\nstep\n' "$i"; done
-    } | ask --quiet
-    steps=$(awk -v target="$3" '/^@/ { n = substr($1, 2) } /^[0-9]+\t/ && index($0, target) { print n; exit }' "$T/session")
-    # clang's lines begin elsewhere: there a step or two more.
-    if $CC --version 2>/dev/null | grep -q clang; then
-        check "steps from $4 to $3: ${steps:-none}, at most $goal and two more" [ "${steps:-99}" -le $((goal + 2)) ]
-    else
-        same "steps from $4 to $3, as the guide says" "$goal" "$steps"
-    fi
-}
-steps gpt attn_weights 'exp(e->a[i])' 'softmax('
-steps gpt 'layer->attn_wq' 'e->a[i] * e->b[i]' 'linear('
-steps gpt rmsnorm 'e->a[i] * e->b[i]' 'rmsnorm('
-steps gpt ag_row_dots 'e->a[i] * e->b[i]' 'ag_row_dots('
-steps train backward '+=' 'backward('
-steps train adam 'm[i] = ' 'adam('
+plain() { gdb -nx -q -batch -x "$T/plain" ./microgpt-debug 2>&1 </dev/null; }
+at_line() { printf 'break microgpt.c:%s\nrun\n' "$(grep -n "$1" microgpt.c | head -n 1 | cut -d : -f 1)"; }
+for call in 'softmax(tape, attn_logits:softmax' 'double \*q = linear(:linear' 'x = rmsnorm(tape, x, n_embd); *// emb_norm\|x = rmsnorm(tape, x, n_embd);  *// emb_norm:rmsnorm'; do
+    { at_line "${call%:*}"; echo step; } >"$T/plain"
+    check "a plain gdb: step goes into ${call##*:}()" sh -c "$(printf '%s' "gdb -nx -q -batch -x '$T/plain' ./microgpt-debug 2>&1 </dev/null | tail -n 3 | grep -q '^${call##*:} (tape='")"
+done
+{ at_line 'softmax(tape, attn_logits'; printf 'step 8\ninfo line *$pc\n'; } >"$T/plain"
+eight=$(plain | tail -n 1)
+{ at_line 'softmax(tape, attn_logits'; yes step | head -n 8; echo 'info line *$pc'; } >"$T/plain"
+same "step 8 is eight times step" "$eight" "$(plain | tail -n 1)"
+printf '%s\n' begin 'at gpt ag_weighted_sum' continue 'watch -l x_attn[0]' 'next 2' 'echo @breakpoint\n' \
+    'break each_atom' 'step 90' | ask --quiet
+has "a watchpoint is shown while one steps" "Old value = " "$T/session"
+has "step stops at a breakpoint inside" "Breakpoint 4, each_atom (t=" "$T/session"
+if [ "$have_lldb" ]; then
+    line=$(grep -n 'softmax(tape, attn_logits' microgpt.c | cut -d : -f 1)
+    lldb --no-lldbinit -b -o "breakpoint set -f microgpt.c -l $line" -o run -o 'thread step-in' ./microgpt-debug \
+        >"$T/session" 2>&1 </dev/null
+    has "a plain lldb: step goes into softmax()" '`softmax(tape=' "$T/session"
+fi
 
 # --- The way back, where gdb can record.
 

@@ -15,7 +15,7 @@ row()
     case $(basename "$1" | sed 's/\.[ch]$//') in
     output | random | text | processors) echo 1 ;;
     options | command_line | files | json | safetensors) echo 2 ;;
-    model | job | memory | batch | holdout | checkpoint | progress | log | training | samples | heads | maps | votes | page | views | names | notes | graph | tour) echo 3 ;;
+    model | job | memory | batch | holdout | checkpoint | progress | log | training | samples | heads | maps | votes | page | views | notes | source | places | graph | tour) echo 3 ;;
     commands) echo 4 ;;
     microgpt) echo 5 ;;
     autograd | fast | chunks | lanes | kernels | products | tiles | adam | threads) echo engine ;;
