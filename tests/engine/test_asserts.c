@@ -55,6 +55,7 @@ static int end_of(void (*mistake)(void), char *said, size_t room)
     close(ends[1]);
     ssize_t n = read(ends[0], said, room - 1);
     said[n > 0 ? n : 0] = '\0';
+    said[strcspn(said, "\n")] = '\0';
     close(ends[0]);
     return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
 }
