@@ -164,6 +164,7 @@ bool share_model(Model *copy, const Model *model)
     *copy = *model;
     size_t room = model->tape.chunk_size - (size_t)model->num_params;
     bool ok = new_workspace(copy, room, !model->tape.faster);
+    copy->tape.fused = model->tape.fused;
     copy->tape.out_of_memory = model->tape.out_of_memory;
     if (!ok) free_workspace(copy);
     return ok;
