@@ -38,7 +38,7 @@
  */
 // An operand of entry k, or its result, that is not among the lane's own values. Of all lanes it
 // lies between two places.
-typedef enum { OUT, A, B } Operand;  // in this order for each k
+typedef enum { A, B, OUT } Operand;  // in this order for each k
 typedef struct {
     size_t k;
     Operand operand;

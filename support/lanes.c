@@ -127,9 +127,9 @@ static bool is_like(Tape *t)
     for (const Entry *e = begin, *end = e + length; e < end; e++, like++) {
         uintptr_t out = (uintptr_t)e->out, a = (uintptr_t)e->a, b = (uintptr_t)e->b;
         if (e->op != like->op) return false;
-        if (out - own >= own_bytes && !is_outside(lanes, (size_t)(e - begin), OUT)) return false;
         if (OUTSIDE(a) && !is_outside(lanes, (size_t)(e - begin), A)) return false;
         if (b && OUTSIDE(b) && !is_outside(lanes, (size_t)(e - begin), B)) return false;
+        if (out - own >= own_bytes && !is_outside(lanes, (size_t)(e - begin), OUT)) return false;
     }
 #undef OUTSIDE
     return lanes->next == lanes->n_outsides;

@@ -172,8 +172,8 @@ static void test_operands(void)
         const double *end = 1 + n_b > 20 + n_a ? values + 1 + n_b : x + n_a;
         check(low == values + 1 && high == end, "operands of case %zu, b before a: saw %td to %td",
               i, low - values, high - values);
-        e.b = NULL;
         if (e.length > 0) continue;
+        e.op = OP_EXP, e.b = NULL;
         find_operands(&e, &low, &high);
         check(low == x && high == x + n_a, "operands of case %zu, no b: saw %td to %td", i,
               low - values, high - values);

@@ -28,7 +28,7 @@ built()
     same_file "$1: lesson" "$R/lesson-names2018.stdout" "$T/stdout"
 }
 
-built "$CC -O1, plain C11 engine" "${CC%% *}" '-O1 -DAUTOGRAD_PLAIN'
+built "$CC -O1, plain C11 engine" "${CC%% *}" '-O1 -DAUTOGRAD_LANES -DAUTOGRAD_PLAIN'
 if [ -n "$ALL" ]; then
     built "gcc" gcc ''
     built "gcc -O0" gcc -O0

@@ -99,8 +99,8 @@ changed another_loss microgpt.c "s|^\( *double \*loss_t = .*;\)|\1 $surprise|"
 other another_loss
 works another_loss
 
-# Atom by atom, as in the build for the debugger: far more entries than there was room for at first.
-changed more_atoms support/memory.c 's|^#ifdef MICROGPT_DEBUG|#if 1|' \
+# Atom by atom, as with --scalar: far more entries than there was room for at first.
+changed more_atoms support/options.c 's|\.scalar = !have_faster|.scalar = true|' \
     microgpt.c "s|^$fc2|\1 $squeeze x = linear(tape, ag_relu(tape, x, n_embd), layer->attn_wo);|"
 other more_atoms
 works more_atoms

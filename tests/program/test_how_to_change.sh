@@ -76,7 +76,7 @@ static void tanh_backward(const Tape *t, const Entry *e)
 
 END
 after autograd.c '[OP_RELU] = {"relu"' <<'END'
-    [OP_TANH] = {"tanh", tanh_forward, tanh_backward},
+    [OP_TANH] = {"tanh", N_VALUES, N_VALUES, NO_VALUES, tanh_forward, tanh_backward},
 END
 
 # --- An activation that uses it.

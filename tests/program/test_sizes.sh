@@ -1,5 +1,5 @@
 # Large models: losses and gradients within 1e-9 of those of plain C11, where every line of the tape is computed by the
-# loops of the first half of autograd.c. (test_model.c holds these lines against single additions and multiplications.)
+# loops of autograd.c. (test_model.c holds these lines against single additions and multiplications.)
 # The documents fill the block. With ALL=1, the largest models and both compilers; else a smaller one.
 # takes long
 # shellcheck disable=SC2016,SC2086
@@ -8,7 +8,7 @@
 tr '\n' ' ' <data/names.txt | fold -w 140 | head -n 60 >"$T/docs"       # longer than any block here
 plain='-O0'
 [ -z "$ALL" ] || plain='-O2'
-$CC -std=c11 $plain -DAUTOGRAD_PLAIN -o "$T/plain" $SOURCES -lm || exit 1
+$CC -std=c11 $plain -DAUTOGRAD_LANES -DAUTOGRAD_PLAIN -pthread -o "$T/plain" $SOURCES -lm || exit 1
 $CC $WARN -O1 -o "$T/gradients" tests/program/gradients.c -lm || exit 1
 
 # losses_apart N: how far the losses in the two logs are apart; fails if they are too far, or not N.
