@@ -12,85 +12,68 @@
 #ifdef VECTORS
 
 /* ------------------------------------------------------------------------------------------------
- * Threads share a product: each computes some columns of some rows of the result.
+ * One use of a product, or two that do not depend on each other, done by one thread or shared. A
+ * part is some columns of some rows of a result.
  */
+enum { MAX_TASKS = 2 };
 typedef struct {
-    Task task;
-    size_t across, down;  // parts of its columns, of its rows
-} Shared;
+    const Task *tasks[MAX_TASKS];
+    size_t n_tasks;
+    size_t across[MAX_TASKS], down[MAX_TASKS];  // parts of the columns of each, and of its rows
+} Plan;
 
 // The lanes of a small matrix are cut first: then a lane stays in one cache from entry to entry. Of
 // a large one each thread has columns of its own, so that they are copied to panels only once.
-static void cut_task(Shared *shared, size_t wanted)
+static size_t cut_task(const Task *task, size_t wanted, size_t *across, size_t *down)
 {
-    enum {
-        SMALL_MATRIX = 20000,
-        LANES = 32
-    };  // numbers in a matrix; lanes that are worth its copy
-    const Task *task = &shared->task;
-    size_t n = task->end, panels = (task->right + WIDTH - 1) / WIDTH;
-    size_t tiles = (n + DOWN - 1) / DOWN;
+    enum { SMALL_MATRIX = 20000, LANES = 32 };  // numbers in it; lanes that are worth its copy
+    size_t tiles = n_units(task->end, DOWN), panels = n_units(task->right, WIDTH);
     if (task->use != WEIGHTS && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
-        shared->down = smaller(smaller(tiles, n < LANES ? 1 : n / LANES), wanted);
-        shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
+        *down = smaller(smaller(tiles, n_units(task->end, LANES)), wanted);
+        *across = smaller(panels, (wanted + *down - 1) / *down);
     } else {
-        shared->across = smaller(panels, wanted);
-        shared->down = smaller(tiles, (wanted + shared->across - 1) / shared->across);
+        *across = smaller(panels, wanted);
+        *down = smaller(tiles, (wanted + *across - 1) / *across);
     }
-}
-
-// Where part i of n_parts of so many rows or columns begins: at a multiple of `unit`.
-static size_t cut_at(size_t n, size_t unit, size_t n_parts, size_t i, Slope slope)
-{
-    return smaller(cut_by_work((n + unit - 1) / unit, n_parts, i, slope) * unit, n);
-}
-
-static void do_task(const Shared *shared, size_t part)
-{
-    Task task = shared->task;
-    size_t n = task.end, right = task.right, i = part % shared->across, j = part / shared->across;
-    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
-    Slope rows = same ? EVEN : task.use == WEIGHTS ? FALLING : RISING;
-    Slope columns = same || task.use != OUTPUTS ? EVEN : FALLING;
-    task.left = cut_at(right, WIDTH, shared->across, i, columns);
-    task.right = cut_at(right, WIDTH, shared->across, i + 1, columns);
-    task.first = cut_at(n, DOWN, shared->down, j, rows);
-    task.end = cut_at(n, DOWN, shared->down, j + 1, rows);
-    multiply_matrices(&task);
+    return *across * *down;
 }
 
 static void do_part(void *context, size_t part, size_t n_parts, double *unused)
 {
-    const Shared *shared = context;
-    (void)unused;
-    assert(shared->across * shared->down == n_parts);
-    do_task(shared, part);
+    const Plan *plan = context;
+    size_t first_ones = plan->across[0] * plan->down[0], which = part < first_ones ? 0 : 1;
+    (void)n_parts, (void)unused;
+    assert(which < plan->n_tasks);
+    Task task = *plan->tasks[which];
+    part -= which ? first_ones : 0;
+    size_t across = plan->across[which], i = part % across;
+    size_t down = plan->down[which], j = part / across;
+    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
+    Slope rows = same ? EVEN : task.use == WEIGHTS ? FALLING : RISING;
+    Slope columns = same || task.use != OUTPUTS ? EVEN : FALLING;
+    size_t n_rows = task.end, n_columns = task.right;
+    assert(j < down && task.first == 0 && task.left == 0);
+    task.left = cut_units(n_columns, WIDTH, across, i, columns);
+    task.right = cut_units(n_columns, WIDTH, across, i + 1, columns);
+    task.first = cut_units(n_rows, DOWN, down, j, rows);
+    task.end = cut_units(n_rows, DOWN, down, j + 1, rows);
+    multiply_matrices(&task);
 }
 
-// The parts of two tasks alternate, so that each thread gets some of both; the longer goes on.
-static void do_part_of_two(void *context, size_t part, size_t n_parts, double *unused)
+static void do_plan(Plan *plan, size_t work)
 {
-    const Shared *shared = context;
-    size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
-    size_t both = 2 * smaller(n[0], n[1]), more = n[0] > n[1] ? 0 : 1;
-    (void)unused;
-    assert(n[0] + n[1] == n_parts);
-    size_t which = part < both ? part % 2 : more;
-    do_task(&shared[which], part < both ? part / 2 : part - both / 2);
-}
-
-// One or two tasks that do not depend on each other, each in so many parts, or nearly.
-static void share_tasks(Shared *shared, size_t n, size_t wanted)
-{
-    size_t n_parts = 0;
-    for (size_t i = 0; i < n; i++) {
-        cut_task(&shared[i], wanted);
-        n_parts += shared[i].across * shared[i].down;
+    size_t wanted = parts_of(work) / plan->n_tasks, n_parts = 0;
+    if (wanted < 2) {
+        for (size_t i = 0; i < plan->n_tasks; i++) multiply_matrices(plan->tasks[i]);
+        return;
     }
-    share(n == 2 ? do_part_of_two : do_part, shared, n_parts, NULL);
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        n_parts += cut_task(plan->tasks[i], wanted, &plan->across[i], &plan->down[i]);
+    }
+    share(do_part, plan, n_parts, NULL);
 }
 
-static size_t product_work(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
+static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
 
 /* ------------------------------------------------------------------------------------------------
  * From entries to products.
@@ -156,41 +139,36 @@ static void multiply_product(const Product *p, Use use)
 {
     size_t rows = p->rows[p->n - 1];
     Task task = {.p = p, .use = use, .end = p->n, .right = use == OUTPUTS ? rows : p->cols};
-    size_t wanted = parts_of(product_work(p));
-    if (wanted > 1) {
-        share_tasks(&(Shared){.task = task}, 1, wanted);
-    } else {
-        multiply_matrices(&task);
-    }
+    do_plan(&(Plan){.tasks = {&task}, .n_tasks = 1}, work_of(p));
 }
 
-// Rows of w, for few lanes: four at a time.
-static void few_lanes_forward_part(void *context, size_t part, size_t n_parts, double *unused)
+// Few lanes are not worth a copy of w: rows of it, four at a time.
+static void few_lanes_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
     double *y[FEW_LANES];
-    size_t fours = (p->rows[0] + 3) / 4;
-    size_t first = 4 * cut(fours, n_parts, part), end = 4 * cut(fours, n_parts, part + 1);
+    size_t first = cut_units(p->rows[0], 4, n_parts, part, EVEN);
+    size_t end = cut_units(p->rows[0], 4, n_parts, part + 1, EVEN);
     (void)unused;
-    assert(first < end && first < p->rows[0] && end < p->rows[0] + 4);
+    assert(first < end && p->n <= FEW_LANES);
     for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
-    multiply_few_lanes(y, p->w + first * p->stride, p->stride, p->x, p->n,
-                       smaller(end, p->rows[0]) - first, p->cols);
+    multiply_few_lanes(y, p->w + first * p->stride, p->stride, p->x, p->n, end - first, p->cols);
 }
 
-// Few lanes are not worth a panel, unless rows end within a vector.
 bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, t, lanes, n, k, false);
-        size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(product_work(&p)));
         if (p.n >= FEW_LANES || p.cols % VEC) {
             multiply_product(&p, OUTPUTS);
-        } else if (n_parts > 1) {
-            share(few_lanes_forward_part, &p, n_parts, NULL);
         } else {
-            multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
+            size_t n_parts = smaller(n_units(p.rows[0], 4), parts_of(work_of(&p)));
+            if (n_parts > 1) {
+                share(few_lanes_part, &p, n_parts, NULL);
+            } else {
+                multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
+            }
         }
     }
     return true;
@@ -211,13 +189,7 @@ static void product_backward(const Product *p, bool weighted)
     of_w.y_at = weighted ? 0 : g;
     of_in.use = weighted ? OUTPUTS : INPUTS;
     of_in.right = weighted ? rows : p->cols;
-    size_t wanted = parts_of(2 * product_work(p));
-    if (wanted > 1) {
-        share_tasks((Shared[]){{.task = of_w}, {.task = of_in}}, 2, wanted / 2);
-    } else {
-        multiply_matrices(&of_w);
-        multiply_matrices(&of_in);
-    }
+    do_plan(&(Plan){.tasks = {&of_w, &of_in}, .n_tasks = 2}, 2 * work_of(p));
 }
 
 static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size_t k,

@@ -41,6 +41,7 @@ static inline Wide load_once(const double *p)
     typedef Wide Anywhere __attribute__((aligned(8), may_alias));
     return *(const volatile Anywhere *)p;
 }
+
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
     const double *a;   // a(r, k) is a[r * a_row + k * a_k]
@@ -49,7 +50,8 @@ typedef struct {
     bool add;  // to what is there
 } Tile;
 
-// c(r, j) = sum over k of a(r, k) * b(k, j), for r < down and j < WIDTH.
+// c(r, j) = sum over k of a(r, k) * b(k, j), for r < down and j < WIDTH. The result is on its way
+// while the sums are taken.
 static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
 {
     Wide sums[DOWN][ACROSS];
@@ -58,14 +60,15 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
     bool add = t->add;
     for (size_t r = 0; r < down; r++) {
         for (size_t i = 0; i < ACROSS; i++) sums[r][i] = (Wide){0};
-        for (size_t i = 0; i < WIDTH; i += 8) __builtin_prefetch(t->c[r] + t->c_at + i, 1);
+        for (size_t j = 0; k >= 32 && j < WIDTH; j += 8)
+            __builtin_prefetch(t->c[r] + t->c_at + j, 1);
     }
     do {
-        Wide bk[ACROSS];
-        for (size_t i = 0; i < ACROSS; i++) bk[i] = load_once(b + i * WIDE);
-        for (size_t r = 0; r < down; r++) {
-            double ark = a[r * a_row];
-            for (size_t i = 0; i < ACROSS; i++) sums[r][i] += ark * bk[i];
+        double ak[DOWN];
+        for (size_t r = 0; r < down; r++) ak[r] = a[r * a_row];
+        for (size_t i = 0; i < ACROSS; i++) {
+            Wide bki = load_once(b + i * WIDE);
+            for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
         b += b_k;
@@ -81,8 +84,9 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
 
 static NOINLINE void tile(const Tile *t, size_t down)
 {
-#define TILE(d) \
-    case d: tile_of(t, (d) <= DOWN ? (d) : DOWN); break
+    assert(down >= 1 && down <= DOWN && t->depth >= 1 && t->depth <= DEPTH);
+#define TILE(d)                                                                                    \
+    case d: tile_of(t, (d) <= DOWN ? (d) : DOWN); return
     switch (down) {  // a constant each, so that the loops over it are unrolled
         TILE(1);
         TILE(2);
@@ -109,6 +113,10 @@ static inline size_t tile_rows(size_t n)
 static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict from, size_t n,
                                    size_t room, double c)
 {
+    if (n == WIDTH && room == WIDTH) {
+        for (size_t j = 0; j < WIDTH; j += WIDE) store_wide(to + j, c * load_wide(from + j));
+        return;
+    }
     for (size_t j = 0; j < n; j += VEC) store(to + j, c * load(from + j));
     for (size_t j = n; j < room; j++) to[j] = 0;
 }
@@ -116,13 +124,7 @@ static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict f
 // panel[k][j] = w(k, j), and zero from j = width on
 static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width)
 {
-    for (size_t k = 0; k < depth; k++, panel += WIDTH, w += stride) {
-        if (width == WIDTH) {
-            copy_row(panel, w, WIDTH, WIDTH, 1);
-        } else {
-            copy_row(panel, w, width, WIDTH, 1);
-        }
-    }
+    for (size_t k = 0; k < depth; k++) copy_row(panel + k * WIDTH, w + k * stride, width, WIDTH, 1);
 }
 
 // panel[k][j] = w(j, k), and zero from j = width on
@@ -146,12 +148,13 @@ static NOINLINE void pack_transpose(double *panel, const double *w, size_t strid
     }
 #endif
     for (; k < depth; k++) {
-        for (size_t j = 0; j < WIDTH; j++)
-            panel[k * WIDTH + j] = j < width ? w[j * stride + k] : 0;
+        for (size_t j = 0; j < WIDTH; j++) panel[k * WIDTH + j] = j < width ? w[j * stride + k] : 0;
     }
 }
 
-enum { PITCH = DEPTH + 8 };  // from row to row of a block: not all meet in the same cache lines
+// Rows of the result at a time: whole tiles. And from row to row of a block, so that not all of
+// them meet in the same cache lines.
+enum { BLOCK_ROWS = DEPTH / DOWN * DOWN, PITCH = DEPTH + 8 };
 
 // How many of n rows, from `first` on, does a lane see?
 static inline size_t seen_from(const Product *p, size_t lane, size_t first, size_t n)
@@ -179,7 +182,9 @@ static void copy_block(double *block, const Task *task, size_t first, size_t end
 typedef struct {
     size_t i0, n_i, k0, depth;  // the block: some rows of the result, some values of k
     size_t j0, width;           // the panel: some columns
-    double *c[DEPTH];           // [n_i] the rows of the result, from their first column on
+    double *const *c;           // [n_i] the rows of the result; their first column is at c_at
+    size_t c_at;
+    double *w[BLOCK_ROWS];  // [n_i] these rows, if they are of w
     Tile tile;
 } Place;
 
@@ -187,20 +192,19 @@ typedef struct {
 static void take_block(Place *at, const Task *task, double *block)
 {
     const Product *p = task->p;
-    size_t n = at->n_i;
     at->tile = (Tile){.a = block, .a_row = PITCH, .a_k = 1, .depth = at->depth};
     at->tile.add = task->add || at->k0 > 0;
     if (task->use == WEIGHTS) {
         at->tile.a_row = 1;
         at->tile.a_k = PITCH;
-        double *w = p->w + task->w_at + at->i0 * p->stride;
-        for (size_t i = 0; i < n; i++) at->c[i] = w + i * p->stride;
-        copy_block(block, task, 0, p->n, at->i0, n);
+        at->c = at->w;
+        at->c_at = task->w_at;
+        for (size_t i = 0; i < at->n_i; i++) at->w[i] = p->w + (at->i0 + i) * p->stride;
+        copy_block(block, task, 0, p->n, at->i0, at->n_i);
     } else {
-        double *const *lanes = (task->use == OUTPUTS ? p->y : p->x) + at->i0;
-        size_t c_at = task->use == OUTPUTS ? task->y_at : task->x_at;
-        for (size_t i = 0; i < n; i++) at->c[i] = lanes[i] + c_at;
-        copy_block(block, task, at->i0, at->i0 + n, at->k0, at->depth);
+        at->c = (task->use == OUTPUTS ? p->y : p->x) + at->i0;
+        at->c_at = task->use == OUTPUTS ? task->y_at : task->x_at;
+        copy_block(block, task, at->i0, at->i0 + at->n_i, at->k0, at->depth);
     }
 }
 
@@ -211,7 +215,7 @@ static void take_panel(Place *at, const Task *task, double *room)
     const Product *p = task->p;
     const double *w = p->w + task->w_at;
     at->width = smaller(task->right - at->j0, WIDTH);
-    at->tile.c_at = at->j0;
+    at->tile.c_at = at->c_at + at->j0;
     at->tile.b = room;
     at->tile.b_k = WIDTH;
     if (task->use == OUTPUTS) {
@@ -219,11 +223,7 @@ static void take_panel(Place *at, const Task *task, double *room)
     } else if (task->use == WEIGHTS) {
         for (size_t lane = 0; lane < p->n; lane++, room += WIDTH) {
             const double *x = p->x[lane] + task->x_at + at->j0;
-            if (at->width == WIDTH) {
-                copy_row(room, x, WIDTH, WIDTH, 1);
-            } else {
-                copy_row(room, x, at->width, WIDTH, 1);
-            }
+            copy_row(room, x, at->width, WIDTH, 1);
         }
     } else if (at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH) {
         at->tile.b = w + at->k0 * p->stride + at->j0;
@@ -264,7 +264,7 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     for (size_t r = 0; r < down; r++) rows[r] = sums[r];
     tile(&aside, down);
     for (size_t r = 0; r < down; r++) {
-        double *c = t.c[r] + at->j0;
+        double *c = t.c[r] + t.c_at;
         size_t n = columns(task, at, i + r);
         for (size_t j = 0; j < n; j++) c[j] = (t.add ? c[j] : 0) + sums[r][j];
     }
@@ -297,7 +297,7 @@ void multiply_matrices(const Task *task)
     for (at.k0 = 0; at.k0 < n_k; at.k0 += DEPTH) {
         at.depth = smaller(n_k - at.k0, DEPTH);
         for (at.i0 = task->first; at.i0 < task->end; at.i0 += at.n_i) {
-            at.n_i = smaller(task->end - at.i0, DEPTH);
+            at.n_i = smaller(task->end - at.i0, BLOCK_ROWS);
             take_block(&at, task, block);
             for (at.j0 = task->left; at.j0 < task->right; at.j0 += WIDTH) {
                 take_panel(&at, task, panel);

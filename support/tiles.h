@@ -21,7 +21,7 @@
 #if defined __AVX512F__
 enum { REGISTERS = 32, WIDE = 8, ROWS = 8, ACROSS = 2 };
 #elif defined __AVX__
-enum { REGISTERS = 16, WIDE = 4, ROWS = 6, ACROSS = 2 };
+enum { REGISTERS = 16, WIDE = 4, ROWS = 3, ACROSS = 4 };
 #elif defined __aarch64__
 enum { REGISTERS = 32, WIDE = 2, ROWS = 6, ACROSS = 4 };
 #else
@@ -32,9 +32,8 @@ enum { DOWN = AUTOGRAD_TILE };
 #else
 enum { DOWN = ROWS };
 #endif
-enum { FEW_LANES = 12 };
-enum { WIDTH = ACROSS * WIDE, DEPTH = 128, MAX_LANES = 128 };
-_Static_assert(DOWN <= ROWS && ROWS * ACROSS + 2 <= REGISTERS, "a tile stays in registers");
+enum { WIDTH = ACROSS * WIDE, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
+_Static_assert(ROWS *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
 
 // Products with the same rows w: of each lane y = c * w x, or gradients of these. A lane sees the
 // first rows[lane] rows, and no more than the lane after it does.
@@ -44,7 +43,7 @@ typedef struct {
     double *x[MAX_LANES];  // [n][cols]
     double *y[MAX_LANES];  // [n][rows[lane]]
     size_t rows[MAX_LANES];
-    double *w;             // [rows[n - 1]][stride], the first cols of each row are used
+    double *w;  // [rows[n - 1]][stride], the first cols of each row are used
     size_t stride, cols;
     double c;
 } Product;
@@ -64,6 +63,15 @@ typedef struct {
 } Task;
 
 static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// How many units of this size n things are cut into, and where part i of n_parts begins. The last
+// unit is larger, if some are left over.
+static inline size_t n_units(size_t n, size_t unit) { return n < unit ? 1 : n / unit; }
+
+static inline size_t cut_units(size_t n, size_t unit, size_t n_parts, size_t i, Slope slope)
+{
+    return i == n_parts ? n : cut_by_work(n_units(n, unit), n_parts, i, slope) * unit;
+}
 
 void multiply_matrices(const Task *task);
 
