@@ -2,7 +2,8 @@
  *
  *   chunks.c     the memory of the tape, and how it grows
  *   lanes.c      entries that do the same to many inputs, computed side by side
- *   kernels.c    softmax, row dots and weighted sums, a vector at a time
+ *   kernels.c    row dots and weighted sums, a vector at a time
+ *   softmax.c    softmax, a vector at a time
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
  *   adam.c       a step of Adam; the engine itself does not need it
@@ -213,6 +214,20 @@ static inline double vec_sum(Vec v)
 // kernels.c, for few lanes: y[lane][j] = row j of w dot x[lane]. cols is a multiple of VEC.
 void multiply_few_lanes(double *const *y, const double *w, size_t stride, double *const *x,
                         size_t n, size_t rows, size_t cols);
+
+// kernels.c, the gradients of y = c * w x for few lanes, of columns from `left` to `right`
+typedef struct {
+    size_t n;                    // lanes
+    double *const *x, *const *y;  // x[lane]: [right], y[lane]: [rows]
+    double *w;                   // [rows][stride]
+    size_t stride, rows, g;      // g: from a number to its gradient
+    double c;
+} FewLanes;
+void few_lanes_backward(const FewLanes *few, size_t left, size_t right);
+
+// softmax.c
+bool fast_softmax_forward(Entry *e);
+bool fast_softmax_backward(const Tape *t, Entry *e);
 
 // products.c: the fast ways of linear, and those of many lanes for row dots and weighted sums
 bool fast_linear_forward(Entry *e);

@@ -1,16 +1,20 @@
-/* kernels.c: softmax, row dots and weighted sums of one entry, a vector at a time.
+/* kernels.c: row dots and weighted sums of one entry, and linear of few lanes, a vector at a time.
  *
- * They promise what softmax_forward() and the others in autograd.c define. Sums are taken in
- * another order and exponentials by another series, so last bits differ. Rows whose length is not a
- * multiple of a vector are left to the definitions, and so is a softmax of infinities and the like.
+ * They promise what row_dots_forward() and the others in autograd.c define. Sums are taken in
+ * another order, so last bits differ. Rows whose length is not a multiple of a vector are left to
+ * the definitions. The rows are used in place: a copy of them, as tiles.c makes it, is not worth it
+ * for few lanes (measured: a fifth more time for seven lanes of 16 by 16).
  */
 #include "fast.h"
 
 #ifdef VECTORS
 
-/* ------------------------------------------------------------------------------------------------
- * Rows times vectors: the rows are used in place, four at a time.
- */
+// Lanes whose gradients are computed together: twice as many vectors, and three, stay in registers.
+#if defined __AVX512F__ || defined __aarch64__
+enum { GROUP = 8 };
+#else
+enum { GROUP = 6 };
+#endif
 
 // sums[0..3] = the sums of four vectors
 static inline void vec_sums(double *sums, const Vec v[4])
@@ -97,20 +101,65 @@ static bool row_dots_forward(Entry *e)
     return true;
 }
 
+// The gradients of y = c * w x for n lanes, in columns of w from `left` to `right`. The sums of x and
+// the numbers of x stay in registers while each row of w and of its gradients is used once.
+static ALWAYS_INLINE void add_gradients(const FewLanes *few, size_t lane, size_t n, size_t left,
+                                        size_t right)
+{
+    double *const *x = few->x + lane, *const *y = few->y + lane;
+    size_t g = few->g, stride = few->stride;
+    for (size_t j = left; j < right; j += VEC) {
+        const double *w = few->w + j, *gy[GROUP];
+        double *gw = few->w + g + j;
+        Vec cx[GROUP], sums[GROUP];
+        for (size_t k = 0; k < n; k++) {
+            gy[k] = y[k] + g;
+            cx[k] = few->c * load(x[k] + j);
+            sums[k] = ZERO;
+        }
+        for (size_t i = 0; i < few->rows; i++, w += stride, gw += stride) {
+            Vec row = load(w), sum = load(gw);
+            for (size_t k = 0; k < n; k++) {
+                sums[k] += gy[k][i] * row;
+                sum += gy[k][i] * cx[k];
+            }
+            store(gw, sum);
+        }
+        for (size_t k = 0; k < n; k++) {
+            double *gx = x[k] + g + j;
+            store(gx, load(gx) + few->c * sums[k]);
+        }
+    }
+}
+
+void few_lanes_backward(const FewLanes *few, size_t left, size_t right)
+{
+    for (size_t lane = 0, n; lane < few->n; lane += n) {
+        size_t more = few->n - lane;
+        n = more <= GROUP ? more : more < 2 * GROUP ? (more + 1) / 2 : GROUP;
+#define LANES(k)                                                                                   \
+    case k: add_gradients(few, lane, (k) <= GROUP ? (k) : GROUP, left, right); break
+        switch (n) {  // a constant each, so that the loops over it are unrolled
+            LANES(1);
+            LANES(2);
+            LANES(3);
+            LANES(4);
+            LANES(5);
+            LANES(6);
+            LANES(7);
+            LANES(8);
+        }
+#undef LANES
+    }
+}
+
 static bool row_dots_backward(const Tape *t, Entry *e)
 {
-    double *g = grad(t, e->out);
-    size_t n = e->n, length = e->length, stride = e->stride;
-    if (length % VEC) return false;
-    for (size_t j = 0; j < length; j += VEC) {
-        double *b = e->b + j, *gb = grad(t, b), *ga = grad(t, e->a) + j;
-        Vec ca = e->c * load(e->a + j), sum = ZERO;
-        for (size_t i = 0; i < n; i++, b += stride, gb += stride) {
-            sum += g[i] * load(b);
-            store(gb, load(gb) + g[i] * ca);
-        }
-        store(ga, load(ga) + e->c * sum);
-    }
+    if (e->length % VEC) return false;
+    FewLanes few = {.n = 1, .x = &e->a, .y = &e->out, .w = e->b, .stride = e->stride, .c = e->c};
+    few.rows = e->n;
+    few.g = t->chunk_size;
+    few_lanes_backward(&few, 0, e->length);
     return true;
 }
 
@@ -142,108 +191,13 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Softmax: the largest is found, and the exponentials are taken, a vector at a time. Vectors are
- * loaded just as they were stored, because a load across two stores would wait.
- */
-static inline Vec vec_max(Vec a, Vec b)
-{
-    for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k];
-    return a;
-}
-
-// e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs
-// terms up to r^12. Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where
-// it is shifted into the exponent. Where x is too small for that, or not a number, the result is
-// not a number. x must not be positive.
-static inline Vec vec_exp(Vec x)
-{
-    const double log2_e = 0x1.71547652b82fep0, rounder = 0x1.8p52;
-    const double ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
-    Vec shifted = x * log2_e + rounder, k = shifted - rounder;
-    Vec r = (x - k * ln2_high) - k * ln2_low, r2 = r * r, r4 = r2 * r2;
-    Vec p0 = (1 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
-    Vec p4 = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
-    Vec p8 = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
-    Vec p12 = ZERO + 1.0 / 479001600;
-    Bits e = (Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52);
-    return (Vec)(e | ~(Bits)(x > -708));
-}
-
-// Is vec_exp() what it should be? With -funsafe-math-optimizations a compiler takes its rounding
-// apart, and not every one says so to the preprocessor. Asked once, before main().
-static bool exp_works;
-
-__attribute__((constructor)) static void check_exp(void)
-{
-    exp_works = true;
-    for (volatile double x = 0; x > -700; x -= 12.7) {
-        double right = exp(x), error = vec_exp(ZERO + x)[0] - right;
-        if (!(fabs(error) <= 1e-15 * right)) exp_works = false;
-    }
-}
-
-// Where vec_exp() gives up, the definition decides. It also decides on one value alone, whose
-// neighbors are not its own.
-static bool softmax_forward(Entry *e)
-{
-    double *out = e->out, *a = e->a;
-    size_t n = e->n, whole = n / VEC * VEC;
-    if (n == 1 || !exp_works) return false;
-    Vec maxima = ZERO + a[0], sum = ZERO;
-    for (size_t i = 0; i < whole; i += VEC) maxima = vec_max(load(a + i), maxima);
-    if (whole < n) maxima = vec_max(blend_first(load(a + whole), n - whole, maxima), maxima);
-    double max = maxima[0];
-    for (int k = 1; k < VEC; k++) max = maxima[k] > max ? maxima[k] : max;
-    for (size_t i = 0; i < n; i += VEC) {
-        Vec x = load(a + i) - max;
-        if (n - i < VEC) x = blend_first(x, n - i, ZERO - 100);  // e^-100 is lost in a sum above 1
-        Vec exps = vec_exp(x);
-        store(out + i, exps);
-        sum += exps;
-    }
-    double total = vec_sum(sum), share = 1 / total;
-    for (size_t i = 0; i < n; i += VEC) store(out + i, load(out + i) * share);
-    return !isnan(total);
-}
-
-// As dot() in autograd.c, in the same order.
-static inline double dot(const double *a, const double *b, size_t n)
-{
-    size_t i = 0;
-#if VEC == 4
-    Vec sums = ZERO;
-    for (; i + 4 <= n; i += 4) sums += load(a + i) * load(b + i);
-#else
-    Vec sums = ZERO, high = ZERO;
-    for (; i + 4 <= n; i += 4) {
-        sums += load(a + i) * load(b + i);
-        high += load(a + i + 2) * load(b + i + 2);
-    }
-    sums += high;
-#endif
-    double sum = vec_sum(sums);
-    for (; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static bool softmax_backward(const Tape *t, Entry *e)
-{
-    double *out = e->out, *g = grad(t, out), *ga = grad(t, e->a), mean = dot(g, out, e->n);
-    for (size_t i = 0, n = e->n; i < n; i += VEC) {
-        Vec old = load(ga + i), new = old + load(out + i) * (load(g + i) - mean);
-        store(ga + i, n - i < VEC ? blend_first(new, n - i, old) : new);
-    }
-    return true;
-}
-
 const FastOperation fast_operations[N_OPS] = {
     [OP_LINEAR] = {fast_linear_forward, fast_linear_backward, linear_forward_lanes,
                    linear_backward_lanes},
     [OP_ROW_DOTS] = {row_dots_forward, row_dots_backward, rows_forward_lanes, rows_backward_lanes},
     [OP_WEIGHTED_SUM] = {weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
                          rows_backward_lanes},
-    [OP_SOFTMAX] = {softmax_forward, softmax_backward, NULL, NULL},
+    [OP_SOFTMAX] = {fast_softmax_forward, fast_softmax_backward, NULL, NULL},
 };
 
 #endif

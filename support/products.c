@@ -192,14 +192,32 @@ static void product_backward(const Product *p, bool weighted)
     do_plan(&(Plan){.tasks = {&of_w, &of_in}, .n_tasks = 2}, 2 * work_of(p));
 }
 
+// Columns of w, a vector at a time.
+static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, double *unused)
+{
+    const Product *p = context;
+    FewLanes few = {.n = p->n, .x = p->x, .y = p->y, .w = p->w, .stride = p->stride, .c = p->c};
+    few.rows = p->rows[0];
+    few.g = p->t->chunk_size;
+    (void)unused;
+    few_lanes_backward(&few, cut_units(p->cols, VEC, n_parts, part, EVEN),
+                       cut_units(p->cols, VEC, n_parts, part + 1, EVEN));
+}
+
 static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size_t k,
                               double *unused)
 {
     Product p;
+    Op op = lanes[0][k].op;
     (void)unused;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, t, lanes, n, k, true);
-        product_backward(&p, lanes[0][k].op == OP_WEIGHTED_SUM);
+        if (op != OP_LINEAR || p.n >= FEW_LANES || p.cols % VEC) {
+            product_backward(&p, op == OP_WEIGHTED_SUM);
+        } else {
+            size_t n_parts = smaller(n_units(p.cols, VEC), parts_of(2 * work_of(&p)));
+            share(few_lanes_backward_part, &p, n_parts, NULL);
+        }
     }
 }
 

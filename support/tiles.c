@@ -167,12 +167,12 @@ static void copy_block(double *block, const Task *task, size_t first, size_t end
                        size_t n)
 {
     const Product *p = task->p;
+    bool whole = task->use == OUTPUTS || p->rows[0] == p->rows[p->n - 1];
+    double *const *from = task->use == OUTPUTS ? p->x : p->y;
+    size_t from_at = at + (task->use == OUTPUTS ? task->x_at : task->y_at);
     for (size_t lane = first; lane < end; lane++, block += PITCH) {
-        if (task->use == OUTPUTS) {
-            copy_row(block, p->x[lane] + task->x_at + at, n, n, p->c);
-        } else {
-            copy_row(block, p->y[lane] + task->y_at + at, seen_from(p, lane, at, n), n, p->c);
-        }
+        size_t seen = whole ? n : seen_from(p, lane, at, n);
+        copy_row(block, from[lane] + from_at, seen, n, p->c);
     }
 }
 
