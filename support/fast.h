@@ -7,6 +7,7 @@
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
  *   adam.c       a step of Adam; the engine itself does not need it
+ *   plan.c       what is shared by threads, and in which parts
  *   threads.c    threads that share all of this
  *
  * Nothing here computes what autograd.c does not define. A fast way returns false where it does
@@ -16,6 +17,7 @@
 #define FAST_H
 
 #include "../autograd.h"
+#include "plan.h"
 #include "threads.h"
 
 #include <float.h>
@@ -97,31 +99,6 @@ static inline bool lanes_backward(const Tape *t, size_t *i)
 #endif
 #endif
 #endif
-
-// How many parts to cut work into, measured in multiply-adds; 1: do not share it. Small work has at
-// most one part per thread, and wakes nobody; large work has two, and wakes threads.
-enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
-static inline size_t parts_of(size_t work)
-{
-    if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
-    size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
-    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
-    return most < parts ? most : parts;
-}
-
-// Cuts n things into parts of nearly the same size: where part i begins.
-static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
-
-// The same, of nearly the same work. In attention each lane sees one row more than the lane before.
-// So later lanes take longer, and later rows are seen by fewer lanes.
-typedef enum { EVEN, RISING, FALLING } Slope;
-static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope)
-{
-    double share = (double)i / (double)n_parts;
-    if (slope == EVEN) return cut(n, n_parts, i);
-    share = slope == RISING ? sqrt(share) : 1 - sqrt(1 - share);
-    return (size_t)(share * (double)n + 0.5);
-}
 
 void clear(double *values, size_t n);  // chunks.c: all become 0; shared by threads
 
@@ -210,20 +187,6 @@ static inline double vec_sum(Vec v)
 {
     return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1];
 }
-
-// kernels.c, for few lanes: y[lane][j] = row j of w dot x[lane]. cols is a multiple of VEC.
-void multiply_few_lanes(double *const *y, const double *w, size_t stride, double *const *x,
-                        size_t n, size_t rows, size_t cols);
-
-// kernels.c, the gradients of y = c * w x for few lanes, of columns from `left` to `right`
-typedef struct {
-    size_t n;                    // lanes
-    double *const *x, *const *y;  // x[lane]: [right], y[lane]: [rows]
-    double *w;                   // [rows][stride]
-    size_t stride, rows, g;      // g: from a number to its gradient
-    double c;
-} FewLanes;
-void few_lanes_backward(const FewLanes *few, size_t left, size_t right);
 
 // softmax.c
 bool fast_softmax_forward(Entry *e);

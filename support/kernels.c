@@ -1,20 +1,19 @@
-/* kernels.c: row dots and weighted sums of one entry, and linear of few lanes, a vector at a time.
+/* kernels.c: products of few lanes, and weighted sums of one, a vector at a time.
  *
- * They promise what row_dots_forward() and the others in autograd.c define. Sums are taken in
- * another order, so last bits differ. Rows whose length is not a multiple of a vector are left to
- * the definitions. The rows are used in place: a copy of them, as tiles.c makes it, is not worth it
- * for few lanes (measured: a fifth more time for seven lanes of 16 by 16).
+ * They promise what linear_forward(), row_dots_forward() and the others in autograd.c define. Sums
+ * are taken in another order, so last bits differ. Rows whose length is not a multiple of a vector
+ * are left to the definitions. All is used in place: copies, as tiles.c makes them, are not worth
+ * it for few lanes. For seven, outputs take a fifth more time with them, gradients a third.
  */
-#include "fast.h"
+#include "tiles.h"
+
+#include <assert.h>
 
 #ifdef VECTORS
 
-// Lanes whose gradients are computed together: twice as many vectors, and three, stay in registers.
-#if defined __AVX512F__ || defined __aarch64__
-enum { GROUP = 8 };
-#else
-enum { GROUP = 6 };
-#endif
+/* ------------------------------------------------------------------------------------------------
+ * Outputs: rows times vectors, four rows at a time.
+ */
 
 // sums[0..3] = the sums of four vectors
 static inline void vec_sums(double *sums, const Vec v[4])
@@ -44,80 +43,59 @@ static ALWAYS_INLINE void dot_rows(double *restrict to, const double *restrict w
     vec_sums(to, sums);
 }
 
-// y[lane][j] = c * (row j of w dot x[lane]), or that added to y[lane][j], for n lanes. Rows are
-// fetched once for all of them.
-static ALWAYS_INLINE void multiply_rows(double *const *y, const double *w, size_t stride,
-                                        double *const *x, size_t n, size_t rows, size_t cols,
-                                        double c, bool add)
+// Up to four rows from j on, for all lanes. `cols` is p->cols; a constant, where it can be.
+static ALWAYS_INLINE void multiply_four(const Product *p, size_t j, size_t n, bool add, size_t cols)
 {
-    double sums[4];
-    size_t j = 0;
-    for (; j + 4 <= rows; j += 4) {
-        for (size_t lane = 0; lane < n; lane++) {
-            double *to = y[lane] + j;
-            dot_rows(sums, w + j * stride, stride, x[lane], 4, cols);
-            for (size_t k = 0; k < 4; k += VEC) {
-                store(to + k, add ? load(to + k) + c * load(sums + k) : c * load(sums + k));
-            }
-        }
-    }
-    for (size_t lane = 0; j < rows && lane < n; lane++) {
-        dot_rows(sums, w + j * stride, stride, x[lane], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k += VEC) {
-            double *to = y[lane] + j + k;
-            Vec old = load(to), product = c * load(sums + k), new = add ? old + product : product;
-            store(to, k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
+    const double *w = p->w + j * p->stride;
+    double sums[4], c = p->c;
+    for (size_t lane = 0, n_lanes = p->n, stride = p->stride; lane < n_lanes; lane++) {
+        dot_rows(sums, w, stride, p->x[lane], n, cols);
+        for (size_t k = 0; k < n; k += VEC) {
+            double *y = p->y[lane] + j + k;
+            Vec old = load(y), product = c * load(sums + k), new = add ? old + product : product;
+            store(y, k + VEC <= n ? new : blend_first(new, n - k, old));
         }
     }
 }
 
-// The same, with the lengths of the default model's rows as constants, so that the compiler unrolls
-// the loops over them.
-static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride,
-                                   double *const *x, size_t n, size_t rows, size_t cols, double c,
-                                   bool add)
+static ALWAYS_INLINE void multiply_rows(const Product *p, size_t j, size_t end, bool add,
+                                        size_t cols)
 {
-    if (cols == VEC) {
-        multiply_rows(y, w, stride, x, n, rows, VEC, c, add);
-    } else if (cols == 16) {
-        multiply_rows(y, w, stride, x, n, rows, 16, c, add);
-    } else if (cols == 64) {
-        multiply_rows(y, w, stride, x, n, rows, 64, c, add);
-    } else {
-        multiply_rows(y, w, stride, x, n, rows, cols, c, add);
+    for (; j + 4 <= end; j += 4) multiply_four(p, j, 4, add, cols);
+    if (j < end) multiply_four(p, j, end - j, add, cols);
+}
+
+void few_lanes_forward(const Product *p, size_t first, size_t end, bool add)
+{
+    assert(p->cols % VEC == 0 && end <= p->rows[0]);
+    switch (p->cols) {  // the lengths of the default model's rows, so that loops are unrolled
+    case VEC: multiply_rows(p, first, end, add, VEC); break;
+    case 16: multiply_rows(p, first, end, add, 16); break;
+    case 64: multiply_rows(p, first, end, add, 64); break;
+    default: multiply_rows(p, first, end, add, p->cols);
     }
 }
 
-void multiply_few_lanes(double *const *y, const double *w, size_t stride, double *const *x,
-                        size_t n, size_t rows, size_t cols)
+/* ------------------------------------------------------------------------------------------------
+ * Gradients.
+ */
+// In columns of w from `left` to `right`, for n lanes: the numbers of x and the sums for x stay in
+// registers, while each row of w and of its gradients is used once.
+static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t right, size_t lane,
+                                        size_t n)
 {
-    multiply(y, w, stride, x, n, rows, cols, 1, false);
-}
-
-static bool row_dots_forward(Entry *e)
-{
-    if (e->length % VEC) return false;
-    multiply(&e->out, e->b, e->stride, &e->a, 1, e->n, e->length, e->c, false);
-    return true;
-}
-
-// The gradients of y = c * w x for n lanes, in columns of w from `left` to `right`. The sums of x and
-// the numbers of x stay in registers while each row of w and of its gradients is used once.
-static ALWAYS_INLINE void add_gradients(const FewLanes *few, size_t lane, size_t n, size_t left,
-                                        size_t right)
-{
-    double *const *x = few->x + lane, *const *y = few->y + lane;
-    size_t g = few->g, stride = few->stride;
+    enum { MOST = 8 };
+    size_t g = p->t->chunk_size, stride = p->stride, rows = p->rows[0];
     for (size_t j = left; j < right; j += VEC) {
-        const double *w = few->w + j, *gy[GROUP];
-        double *gw = few->w + g + j;
-        Vec cx[GROUP], sums[GROUP];
+        const double *w = p->w + j, *gy[MOST];
+        double *gw = p->w + g + j;
+        Vec cx[MOST], sums[MOST];
         for (size_t k = 0; k < n; k++) {
-            gy[k] = y[k] + g;
-            cx[k] = few->c * load(x[k] + j);
+            gy[k] = p->y[lane + k] + g;
+            cx[k] = p->c * load(p->x[lane + k] + j);
             sums[k] = ZERO;
         }
-        for (size_t i = 0; i < few->rows; i++, w += stride, gw += stride) {
+        for (size_t i = 0; i < rows; i++, w += stride, gw += stride) {
             Vec row = load(w), sum = load(gw);
             for (size_t k = 0; k < n; k++) {
                 sums[k] += gy[k][i] * row;
@@ -126,63 +104,83 @@ static ALWAYS_INLINE void add_gradients(const FewLanes *few, size_t lane, size_t
             store(gw, sum);
         }
         for (size_t k = 0; k < n; k++) {
-            double *gx = x[k] + g + j;
-            store(gx, load(gx) + few->c * sums[k]);
+            double *gx = p->x[lane + k] + g + j;
+            store(gx, load(gx) + p->c * sums[k]);
         }
     }
 }
 
-void few_lanes_backward(const FewLanes *few, size_t left, size_t right)
+// Up to eight lanes at a time: about as many as there are registers for.
+void few_lanes_backward(const Product *p, size_t left, size_t right)
 {
-    for (size_t lane = 0, n; lane < few->n; lane += n) {
-        size_t more = few->n - lane;
-        n = more <= GROUP ? more : more < 2 * GROUP ? (more + 1) / 2 : GROUP;
+    assert(left % VEC == 0 && right % VEC == 0 && right <= p->cols);
+    for (size_t lane = 0, n; lane < p->n; lane += n) {
+        n = p->n - lane <= 8 ? p->n - lane : p->n - lane < 16 ? (p->n - lane + 1) / 2 : 8;
 #define LANES(k)                                                                                   \
-    case k: add_gradients(few, lane, (k) <= GROUP ? (k) : GROUP, left, right); break
+    case k: add_gradients(p, left, right, lane, k); break;
         switch (n) {  // a constant each, so that the loops over it are unrolled
-            LANES(1);
-            LANES(2);
-            LANES(3);
-            LANES(4);
-            LANES(5);
-            LANES(6);
-            LANES(7);
-            LANES(8);
+            LANES(1) LANES(2) LANES(3) LANES(4) LANES(5) LANES(6) LANES(7) LANES(8)
         }
 #undef LANES
     }
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Attention at one position.
+ */
+// Of a product, what row dots of x, or weighted sums of the rows, and their gradients need.
+static void one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
+{
+    p->t = t;
+    p->n = 1;
+    p->x[0] = x;
+    p->y[0] = y;
+    p->rows[0] = e->n;
+    p->w = e->b;
+    p->stride = e->stride;
+    p->cols = e->length;
+    p->c = e->op == OP_ROW_DOTS ? e->c : 1;
+}
+
+static bool row_dots_forward(Entry *e)
+{
+    Product p;
+    if (e->length % VEC) return false;
+    one_lane(&p, NULL, e, e->a, e->out);
+    few_lanes_forward(&p, 0, e->n, false);
+    return true;
+}
+
 static bool row_dots_backward(const Tape *t, Entry *e)
 {
+    Product p;
     if (e->length % VEC) return false;
-    FewLanes few = {.n = 1, .x = &e->a, .y = &e->out, .w = e->b, .stride = e->stride, .c = e->c};
-    few.rows = e->n;
-    few.g = t->chunk_size;
-    few_lanes_backward(&few, 0, e->length);
+    one_lane(&p, t, e, e->a, e->out);
+    few_lanes_backward(&p, 0, e->length);
     return true;
 }
 
 static bool weighted_sum_forward(Entry *e)
 {
-    double *a = e->a, *out = e->out;
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
     for (size_t j = 0; j < length; j += VEC) {
         Vec sum = ZERO;
         const double *b = e->b + j;
-        for (size_t i = 0; i < n; i++, b += stride) sum += a[i] * load(b);
-        store(out + j, sum);
+        for (size_t i = 0; i < n; i++, b += stride) sum += e->a[i] * load(b);
+        store(e->out + j, sum);
     }
     return true;
 }
 
 static bool weighted_sum_backward(const Tape *t, Entry *e)
 {
-    double *a = e->a, *g = grad(t, e->out), *ga = grad(t, a);
+    Product p;
+    double *a = e->a, *g = grad(t, e->out);
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
-    multiply(&ga, e->b, stride, &g, 1, n, length, 1, true);
+    one_lane(&p, t, e, g, grad(t, a));
+    few_lanes_forward(&p, 0, n, true);
     for (size_t j = 0; j < length; j += VEC) {
         double *gb = grad(t, e->b) + j;
         Vec gj = load(g + j);

@@ -11,68 +11,6 @@
 
 #ifdef VECTORS
 
-/* ------------------------------------------------------------------------------------------------
- * One use of a product, or two that do not depend on each other, done by one thread or shared. A
- * part is some columns of some rows of a result.
- */
-enum { MAX_TASKS = 2 };
-typedef struct {
-    const Task *tasks[MAX_TASKS];
-    size_t n_tasks;
-    size_t across[MAX_TASKS], down[MAX_TASKS];  // parts of the columns of each, and of its rows
-} Plan;
-
-// The lanes of a small matrix are cut first: then a lane stays in one cache from entry to entry. Of
-// a large one each thread has columns of its own, so that they are copied to panels only once.
-static size_t cut_task(const Task *task, size_t wanted, size_t *across, size_t *down)
-{
-    enum { SMALL_MATRIX = 20000, LANES = 32 };  // numbers in it; lanes that are worth its copy
-    size_t tiles = n_units(task->end, DOWN), panels = n_units(task->right, WIDTH);
-    if (task->use != WEIGHTS && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
-        *down = smaller(smaller(tiles, n_units(task->end, LANES)), wanted);
-        *across = smaller(panels, (wanted + *down - 1) / *down);
-    } else {
-        *across = smaller(panels, wanted);
-        *down = smaller(tiles, (wanted + *across - 1) / *across);
-    }
-    return *across * *down;
-}
-
-static void do_part(void *context, size_t part, size_t n_parts, double *unused)
-{
-    const Plan *plan = context;
-    size_t first_ones = plan->across[0] * plan->down[0], which = part < first_ones ? 0 : 1;
-    (void)n_parts, (void)unused;
-    assert(which < plan->n_tasks);
-    Task task = *plan->tasks[which];
-    part -= which ? first_ones : 0;
-    size_t across = plan->across[which], i = part % across;
-    size_t down = plan->down[which], j = part / across;
-    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
-    Slope rows = same ? EVEN : task.use == WEIGHTS ? FALLING : RISING;
-    Slope columns = same || task.use != OUTPUTS ? EVEN : FALLING;
-    size_t n_rows = task.end, n_columns = task.right;
-    assert(j < down && task.first == 0 && task.left == 0);
-    task.left = cut_units(n_columns, WIDTH, across, i, columns);
-    task.right = cut_units(n_columns, WIDTH, across, i + 1, columns);
-    task.first = cut_units(n_rows, DOWN, down, j, rows);
-    task.end = cut_units(n_rows, DOWN, down, j + 1, rows);
-    multiply_matrices(&task);
-}
-
-static void do_plan(Plan *plan, size_t work)
-{
-    size_t wanted = parts_of(work) / plan->n_tasks, n_parts = 0;
-    if (wanted < 2) {
-        for (size_t i = 0; i < plan->n_tasks; i++) multiply_matrices(plan->tasks[i]);
-        return;
-    }
-    for (size_t i = 0; i < plan->n_tasks; i++) {
-        n_parts += cut_task(plan->tasks[i], wanted, &plan->across[i], &plan->down[i]);
-    }
-    share(do_part, plan, n_parts, NULL);
-}
-
 static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
 
 /* ------------------------------------------------------------------------------------------------
@@ -139,20 +77,16 @@ static void multiply_product(const Product *p, Use use)
 {
     size_t rows = p->rows[p->n - 1];
     Task task = {.p = p, .use = use, .end = p->n, .right = use == OUTPUTS ? rows : p->cols};
-    do_plan(&(Plan){.tasks = {&task}, .n_tasks = 1}, work_of(p));
+    multiply_tasks(&task, 1, work_of(p));
 }
 
-// Few lanes are not worth a copy of w: rows of it, four at a time.
-static void few_lanes_part(void *context, size_t part, size_t n_parts, double *unused)
+// Few lanes: rows of w, four at a time.
+static void few_lanes_forward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
-    double *y[FEW_LANES];
-    size_t first = cut_units(p->rows[0], 4, n_parts, part, EVEN);
-    size_t end = cut_units(p->rows[0], 4, n_parts, part + 1, EVEN);
     (void)unused;
-    assert(first < end && p->n <= FEW_LANES);
-    for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
-    multiply_few_lanes(y, p->w + first * p->stride, p->stride, p->x, p->n, end - first, p->cols);
+    few_lanes_forward(p, cut_units(p->rows[0], 4, n_parts, part, EVEN),
+                      cut_units(p->rows[0], 4, n_parts, part + 1, EVEN), false);
 }
 
 bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
@@ -165,9 +99,9 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
         } else {
             size_t n_parts = smaller(n_units(p.rows[0], 4), parts_of(work_of(&p)));
             if (n_parts > 1) {
-                share(few_lanes_part, &p, n_parts, NULL);
+                share(few_lanes_forward_part, &p, n_parts, NULL);
             } else {
-                multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
+                few_lanes_forward(&p, 0, p.rows[0], false);
             }
         }
     }
@@ -183,24 +117,24 @@ bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0)
 static void product_backward(const Product *p, bool weighted)
 {
     size_t rows = p->rows[p->n - 1], g = p->t->chunk_size;
-    Task of_w = {.p = p, .use = WEIGHTS, .w_at = g, .add = true, .end = rows, .right = p->cols};
-    Task of_in = {.p = p, .use = INPUTS, .x_at = g, .y_at = g, .add = true, .end = p->n};
-    of_w.x_at = weighted ? g : 0;
-    of_w.y_at = weighted ? 0 : g;
-    of_in.use = weighted ? OUTPUTS : INPUTS;
-    of_in.right = weighted ? rows : p->cols;
-    do_plan(&(Plan){.tasks = {&of_w, &of_in}, .n_tasks = 2}, 2 * work_of(p));
+    Task tasks[] = {{.p = p, .use = WEIGHTS, .w_at = g, .add = true}, {.p = p, .add = true}};
+    tasks[0].x_at = weighted ? g : 0;
+    tasks[0].y_at = weighted ? 0 : g;
+    tasks[0].end = rows;
+    tasks[0].right = p->cols;
+    tasks[1].use = weighted ? OUTPUTS : INPUTS;
+    tasks[1].x_at = tasks[1].y_at = g;
+    tasks[1].end = p->n;
+    tasks[1].right = weighted ? rows : p->cols;
+    multiply_tasks(tasks, 2, 2 * work_of(p));
 }
 
-// Columns of w, a vector at a time.
+// Few lanes: columns of w, a vector at a time.
 static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
-    FewLanes few = {.n = p->n, .x = p->x, .y = p->y, .w = p->w, .stride = p->stride, .c = p->c};
-    few.rows = p->rows[0];
-    few.g = p->t->chunk_size;
     (void)unused;
-    few_lanes_backward(&few, cut_units(p->cols, VEC, n_parts, part, EVEN),
+    few_lanes_backward(p, cut_units(p->cols, VEC, n_parts, part, EVEN),
                        cut_units(p->cols, VEC, n_parts, part + 1, EVEN));
 }
 

@@ -86,16 +86,9 @@ static NOINLINE void tile(const Tile *t, size_t down)
 {
     assert(down >= 1 && down <= DOWN && t->depth >= 1 && t->depth <= DEPTH);
 #define TILE(d)                                                                                    \
-    case d: tile_of(t, (d) <= DOWN ? (d) : DOWN); return
+    case d: tile_of(t, (d) <= DOWN ? (d) : DOWN); break;
     switch (down) {  // a constant each, so that the loops over it are unrolled
-        TILE(1);
-        TILE(2);
-        TILE(3);
-        TILE(4);
-        TILE(5);
-        TILE(6);
-        TILE(7);
-        TILE(8);
+        TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) TILE(7) TILE(8)
     }
 #undef TILE
 }
@@ -292,6 +285,9 @@ void multiply_matrices(const Task *task)
     _Alignas(64) double block[MAX_LANES * PITCH], panel[DEPTH * WIDTH];
     const Product *p = task->p;
     size_t rows = p->rows[p->n - 1];
+    assert(p->n <= MAX_LANES && task->first % DOWN == 0 && task->left % WIDTH == 0);
+    assert(task->end <= (task->use == WEIGHTS ? rows : p->n));
+    assert(task->right <= (task->use == OUTPUTS ? rows : p->cols));
     size_t n_k = task->use == WEIGHTS ? p->n : task->use == OUTPUTS ? p->cols : rows;
     Place at;
     for (at.k0 = 0; at.k0 < n_k; at.k0 += DEPTH) {

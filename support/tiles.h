@@ -62,18 +62,16 @@ typedef struct {
     size_t first, end, left, right;
 } Task;
 
-static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
-// How many units of this size n things are cut into, and where part i of n_parts begins. The last
-// unit is larger, if some are left over.
-static inline size_t n_units(size_t n, size_t unit) { return n < unit ? 1 : n / unit; }
-
-static inline size_t cut_units(size_t n, size_t unit, size_t n_parts, size_t i, Slope slope)
-{
-    return i == n_parts ? n : cut_by_work(n_units(n, unit), n_parts, i, slope) * unit;
-}
-
 void multiply_matrices(const Task *task);
+
+// kernels.c, for fewer than FEW_LANES lanes that see all rows: y for rows from `first` to `end`, and
+// its gradients in columns from `left` to `right`. All columns are multiples of VEC.
+void few_lanes_forward(const Product *p, size_t first, size_t end, bool add);
+void few_lanes_backward(const Product *p, size_t left, size_t right);
+
+// plan.c: one task, or two that do not depend on each other, shared by threads if they are worth it.
+// work: multiply-adds of all
+void multiply_tasks(const Task *tasks, size_t n, size_t work);
 
 #endif
 #endif
