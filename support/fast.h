@@ -1,10 +1,12 @@
 /* fast.h: what the files that make autograd.c fast share. Private to them.
  *
  *   lanes.c      what is installed on a tape; entries that do the same to many inputs, side by side
- *   kernels.c    softmax, row dots and weighted sums, a vector at a time
+ *   kernels.c    row dots and weighted sums, a vector at a time
+ *   softmax.c    softmax, a vector at a time
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
  *   adam.c       a step of Adam; the engine itself does not need it
+ *   plan.c       what is shared by threads, and in which parts
  *   threads.c    threads that share all of this
  *
  * Nothing here computes what autograd.c does not define. A fast way returns false where it does
@@ -15,6 +17,7 @@
 
 #include "../autograd.h"
 #include "faster.h"
+#include "plan.h"
 #include "threads.h"
 
 #include <float.h>
@@ -77,31 +80,6 @@ struct Lanes {
 #endif
 #endif
 
-// How many parts to cut work into, measured in multiply-adds; 1: do not share it. Small work has at
-// most one part per thread, and wakes nobody; large work has two, and wakes threads.
-enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
-static inline size_t parts_of(size_t work)
-{
-    if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
-    size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
-    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
-    return most < parts ? most : parts;
-}
-
-// Cuts n things into parts of nearly the same size: where part i begins.
-static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
-
-// The same, of nearly the same work. In attention each lane sees one row more than the lane before.
-// So later lanes take longer, and later rows are seen by fewer lanes.
-typedef enum { EVEN, RISING, FALLING } Slope;
-static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope)
-{
-    double share = (double)i / (double)n_parts;
-    if (slope == EVEN) return cut(n, n_parts, i);
-    share = slope == RISING ? sqrt(share) : 1 - sqrt(1 - share);
-    return (size_t)(share * (double)n + 0.5);
-}
-
 // Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With
 // `apart`, no two threads have lanes with an operand in common. false: nothing is done, it is not
 // worth it.
@@ -154,9 +132,9 @@ static inline double vec_sum(Vec v)
     return VEC == 4 ? (v[0] + v[2 % VEC]) + (v[1] + v[3 % VEC]) : v[0] + v[1];
 }
 
-// kernels.c, for few lanes: y[lane][j] = row j of w dot x[lane]. cols is a multiple of VEC.
-void multiply_few_lanes(double *const *y, const double *w, size_t stride, double *const *x,
-                        size_t n, size_t rows, size_t cols);
+// softmax.c
+bool fast_softmax_forward(Entry *e);
+bool fast_softmax_backward(const Tape *t, Entry *e);
 
 // products.c: the fast ways of linear, and those of many lanes for row dots and weighted sums
 bool fast_linear_forward(Entry *e);

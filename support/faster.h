@@ -24,7 +24,7 @@ typedef struct {
     bool (*backward)(const Tape *t, Entry *e);
     bool (*forward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
     bool (*backward_lanes)(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-    const char *file;  // where they are
+    const char *names[4], *file;  // what they are called, and where they are
 } FastOperation;
 extern FastOperation fast_operations[N_OPS];
 extern bool use_lanes;  // false: every tape is computed in its order

@@ -1,15 +1,18 @@
-/* kernels.c: softmax, row dots and weighted sums of one entry, a vector at a time.
+/* kernels.c: products of few lanes, and weighted sums of one, a vector at a time.
  *
- * They promise what softmax_forward() and the others in autograd.c define. Sums are taken in
- * another order and exponentials by another series, so last bits differ. Rows whose length is not a
- * multiple of a vector are left to the definitions, and so is a softmax of infinities and the like.
+ * They promise what linear_forward(), row_dots_forward() and the others in autograd.c define. Sums
+ * are taken in another order, so last bits differ. Rows whose length is not a multiple of a vector
+ * are left to the definitions. All is used in place: copies, as tiles.c makes them, are not worth
+ * it for few lanes. For seven, outputs take a fifth more time with them, gradients a third.
  */
-#include "fast.h"
+#include "tiles.h"
+
+#include <assert.h>
 
 #ifdef VECTORS
 
 /* ------------------------------------------------------------------------------------------------
- * Rows times vectors: the rows are used in place, four at a time.
+ * Outputs: rows times vectors, four rows at a time.
  */
 
 // sums[0..3] = the sums of four vectors
@@ -40,100 +43,144 @@ static ALWAYS_INLINE void dot_rows(double *restrict to, const double *restrict w
     vec_sums(to, sums);
 }
 
-// y[lane][j] = c * (row j of w dot x[lane]), or that added to y[lane][j], for n lanes. Rows are
-// fetched once for all of them.
-static ALWAYS_INLINE void multiply_rows(double *const *y, const double *w, size_t stride,
-                                        double *const *x, size_t n, size_t rows, size_t cols,
-                                        double c, bool add)
+// Up to four rows from j on, for all lanes. `cols` is p->cols; a constant, where it can be.
+static ALWAYS_INLINE void multiply_four(const Product *p, size_t j, size_t n, bool add, size_t cols)
 {
-    double sums[4];
-    size_t j = 0;
-    for (; j + 4 <= rows; j += 4) {
-        for (size_t lane = 0; lane < n; lane++) {
-            double *to = y[lane] + j;
-            dot_rows(sums, w + j * stride, stride, x[lane], 4, cols);
-            for (size_t k = 0; k < 4; k += VEC) {
-                store(to + k, add ? load(to + k) + c * load(sums + k) : c * load(sums + k));
+    const double *w = p->w + j * p->stride;
+    double sums[4], c = p->c;
+    for (size_t lane = 0, n_lanes = p->n, stride = p->stride; lane < n_lanes; lane++) {
+        dot_rows(sums, w, stride, p->x[lane], n, cols);
+        for (size_t k = 0; k < n; k += VEC) {
+            double *y = p->y[lane] + j + k;
+            Vec old = load(y), product = c * load(sums + k), new = add ? old + product : product;
+            store(y, k + VEC <= n ? new : blend_first(new, n - k, old));
+        }
+    }
+}
+
+static ALWAYS_INLINE void multiply_rows(const Product *p, size_t j, size_t end, bool add,
+                                        size_t cols)
+{
+    for (; j + 4 <= end; j += 4) multiply_four(p, j, 4, add, cols);
+    if (j < end) multiply_four(p, j, end - j, add, cols);
+}
+
+void few_lanes_forward(const Product *p, size_t first, size_t end, bool add)
+{
+    assert(p->cols % VEC == 0 && end <= p->rows[0]);
+    switch (p->cols) {  // the lengths of the default model's rows, so that loops are unrolled
+    case VEC: multiply_rows(p, first, end, add, VEC); break;
+    case 16: multiply_rows(p, first, end, add, 16); break;
+    case 64: multiply_rows(p, first, end, add, 64); break;
+    default: multiply_rows(p, first, end, add, p->cols);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Gradients.
+ */
+// In columns of w from `left` to `right`, for n lanes: the numbers of x and the sums for x stay in
+// registers, while each row of w and of its gradients is used once.
+static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t right, size_t lane,
+                                        size_t n)
+{
+    enum { MOST = 8 };
+    size_t g = p->t->chunk_size, stride = p->stride, rows = p->rows[0];
+    for (size_t j = left; j < right; j += VEC) {
+        const double *w = p->w + j, *gy[MOST];
+        double *gw = p->w + g + j;
+        Vec cx[MOST], sums[MOST];
+        for (size_t k = 0; k < n; k++) {
+            gy[k] = p->y[lane + k] + g;
+            cx[k] = p->c * load(p->x[lane + k] + j);
+            sums[k] = ZERO;
+        }
+        for (size_t i = 0; i < rows; i++, w += stride, gw += stride) {
+            Vec row = load(w), sum = load(gw);
+            for (size_t k = 0; k < n; k++) {
+                sums[k] += gy[k][i] * row;
+                sum += gy[k][i] * cx[k];
             }
+            store(gw, sum);
         }
-    }
-    for (size_t lane = 0; j < rows && lane < n; lane++) {
-        dot_rows(sums, w + j * stride, stride, x[lane], rows - j, cols);
-        for (size_t k = 0; k < rows - j; k += VEC) {
-            double *to = y[lane] + j + k;
-            Vec old = load(to), product = c * load(sums + k), new = add ? old + product : product;
-            store(to, k + VEC <= rows - j ? new : blend_first(new, rows - j - k, old));
+        for (size_t k = 0; k < n; k++) {
+            double *gx = p->x[lane + k] + g + j;
+            store(gx, load(gx) + p->c * sums[k]);
         }
     }
 }
 
-// The same, with the lengths of the default model's rows as constants, so that the compiler unrolls
-// the loops over them.
-static ALWAYS_INLINE void multiply(double *const *y, const double *w, size_t stride,
-                                   double *const *x, size_t n, size_t rows, size_t cols, double c,
-                                   bool add)
+// Up to eight lanes at a time: about as many as there are registers for.
+void few_lanes_backward(const Product *p, size_t left, size_t right)
 {
-    if (cols == VEC) {
-        multiply_rows(y, w, stride, x, n, rows, VEC, c, add);
-    } else if (cols == 16) {
-        multiply_rows(y, w, stride, x, n, rows, 16, c, add);
-    } else if (cols == 64) {
-        multiply_rows(y, w, stride, x, n, rows, 64, c, add);
-    } else {
-        multiply_rows(y, w, stride, x, n, rows, cols, c, add);
+    assert(left % VEC == 0 && right % VEC == 0 && right <= p->cols);
+    for (size_t lane = 0, n; lane < p->n; lane += n) {
+        n = p->n - lane <= 8 ? p->n - lane : p->n - lane < 16 ? (p->n - lane + 1) / 2 : 8;
+#define LANES(k)                                                                                   \
+    case k: add_gradients(p, left, right, lane, k); break;
+        switch (n) {  // a constant each, so that the loops over it are unrolled
+            LANES(1) LANES(2) LANES(3) LANES(4) LANES(5) LANES(6) LANES(7) LANES(8)
+        }
+#undef LANES
     }
 }
 
-void multiply_few_lanes(double *const *y, const double *w, size_t stride, double *const *x,
-                        size_t n, size_t rows, size_t cols)
+/* ------------------------------------------------------------------------------------------------
+ * Attention at one position.
+ */
+// Of a product, what row dots of x, or weighted sums of the rows, and their gradients need.
+static void one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
 {
-    multiply(y, w, stride, x, n, rows, cols, 1, false);
+    p->t = t;
+    p->n = 1;
+    p->x[0] = x;
+    p->y[0] = y;
+    p->rows[0] = e->n;
+    p->w = e->b;
+    p->stride = e->stride;
+    p->cols = e->length;
+    p->c = e->op == OP_ROW_DOTS ? e->c : 1;
 }
 
 static bool row_dots_forward(Entry *e)
 {
+    Product p;
     if (e->length % VEC) return false;
-    multiply(&e->out, e->b, e->stride, &e->a, 1, e->n, e->length, e->c, false);
+    one_lane(&p, NULL, e, e->a, e->out);
+    few_lanes_forward(&p, 0, e->n, false);
     return true;
 }
 
 static bool row_dots_backward(const Tape *t, Entry *e)
 {
-    double *g = grad(t, e->out);
-    size_t n = e->n, length = e->length, stride = e->stride;
-    if (length % VEC) return false;
-    for (size_t j = 0; j < length; j += VEC) {
-        double *b = e->b + j, *gb = grad(t, b), *ga = grad(t, e->a) + j;
-        Vec ca = e->c * load(e->a + j), sum = ZERO;
-        for (size_t i = 0; i < n; i++, b += stride, gb += stride) {
-            sum += g[i] * load(b);
-            store(gb, load(gb) + g[i] * ca);
-        }
-        store(ga, load(ga) + e->c * sum);
-    }
+    Product p;
+    if (e->length % VEC) return false;
+    one_lane(&p, t, e, e->a, e->out);
+    few_lanes_backward(&p, 0, e->length);
     return true;
 }
 
 static bool weighted_sum_forward(Entry *e)
 {
-    double *a = e->a, *out = e->out;
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
     for (size_t j = 0; j < length; j += VEC) {
         Vec sum = ZERO;
         const double *b = e->b + j;
-        for (size_t i = 0; i < n; i++, b += stride) sum += a[i] * load(b);
-        store(out + j, sum);
+        for (size_t i = 0; i < n; i++, b += stride) sum += e->a[i] * load(b);
+        store(e->out + j, sum);
     }
     return true;
 }
 
 static bool weighted_sum_backward(const Tape *t, Entry *e)
 {
-    double *a = e->a, *g = grad(t, e->out), *ga = grad(t, a);
+    Product p;
+    double *a = e->a, *g = grad(t, e->out);
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
-    multiply(&ga, e->b, stride, &g, 1, n, length, 1, true);
+    one_lane(&p, t, e, g, grad(t, a));
+    few_lanes_forward(&p, 0, n, true);
     for (size_t j = 0; j < length; j += VEC) {
         double *gb = grad(t, e->b) + j;
         Vec gj = load(g + j);
@@ -142,109 +189,18 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Softmax: the largest is found, and the exponentials are taken, a vector at a time. Vectors are
- * loaded just as they were stored, because a load across two stores would wait.
- */
-static inline Vec vec_max(Vec a, Vec b)
-{
-    for (int k = 0; k < VEC; k++) a[k] = a[k] > b[k] ? a[k] : b[k];
-    return a;
-}
-
-// e^x = 2^k * e^r, with k the integer nearest to x / ln 2: then |r| < 0.35, and the series needs
-// terms up to r^12. Adding 1.5 * 2^52 rounds x / ln 2 to k and leaves k in the low bits, from where
-// it is shifted into the exponent. Where x is too small for that, or not a number, the result is
-// not a number. x must not be positive.
-static inline Vec vec_exp(Vec x)
-{
-    const double log2_e = 0x1.71547652b82fep0, rounder = 0x1.8p52;
-    const double ln2_high = 0x1.62e42fefap-1, ln2_low = 0x1.cf79abc9e3b39p-40;
-    Vec shifted = x * log2_e + rounder, k = shifted - rounder;
-    Vec r = (x - k * ln2_high) - k * ln2_low, r2 = r * r, r4 = r2 * r2;
-    Vec p0 = (1 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
-    Vec p4 = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
-    Vec p8 = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
-    Vec p12 = ZERO + 1.0 / 479001600;
-    Bits e = (Bits)(p0 + r4 * (p4 + r4 * (p8 + r4 * p12))) + ((Bits)shifted << 52);
-    return (Vec)(e | ~(Bits)(x > -708));
-}
-
-// Is vec_exp() what it should be? With -funsafe-math-optimizations a compiler takes its rounding
-// apart, and not every one says so to the preprocessor. Asked once, before main().
-static bool exp_works;
-
-__attribute__((constructor)) static void check_exp(void)
-{
-    exp_works = true;
-    for (volatile double x = 0; x > -700; x -= 12.7) {
-        double right = exp(x), error = vec_exp(ZERO + x)[0] - right;
-        if (!(fabs(error) <= 1e-15 * right)) exp_works = false;
+#define FAST(f, b, f_lanes, b_lanes, file)                                                         \
+    {                                                                                              \
+        f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/" file                      \
     }
-}
-
-// Where vec_exp() gives up, the definition decides. It also decides on one value alone, whose
-// neighbors are not its own.
-static bool softmax_forward(Entry *e)
-{
-    double *out = e->out, *a = e->a;
-    size_t n = e->n, whole = n / VEC * VEC;
-    if (n == 1 || !exp_works) return false;
-    Vec maxima = ZERO + a[0], sum = ZERO;
-    for (size_t i = 0; i < whole; i += VEC) maxima = vec_max(load(a + i), maxima);
-    if (whole < n) maxima = vec_max(blend_first(load(a + whole), n - whole, maxima), maxima);
-    double max = maxima[0];
-    for (int k = 1; k < VEC; k++) max = maxima[k] > max ? maxima[k] : max;
-    for (size_t i = 0; i < n; i += VEC) {
-        Vec x = load(a + i) - max;
-        if (n - i < VEC) x = blend_first(x, n - i, ZERO - 100);  // e^-100 is lost in a sum above 1
-        Vec exps = vec_exp(x);
-        store(out + i, exps);
-        sum += exps;
-    }
-    double total = vec_sum(sum), share = 1 / total;
-    for (size_t i = 0; i < n; i += VEC) store(out + i, load(out + i) * share);
-    return !isnan(total);
-}
-
-// As dot() in autograd.c, in the same order.
-static inline double dot(const double *a, const double *b, size_t n)
-{
-    size_t i = 0;
-#if VEC == 4
-    Vec sums = ZERO;
-    for (; i + 4 <= n; i += 4) sums += load(a + i) * load(b + i);
-#else
-    Vec sums = ZERO, high = ZERO;
-    for (; i + 4 <= n; i += 4) {
-        sums += load(a + i) * load(b + i);
-        high += load(a + i + 2) * load(b + i + 2);
-    }
-    sums += high;
-#endif
-    double sum = vec_sum(sums);
-    for (; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static bool softmax_backward(const Tape *t, Entry *e)
-{
-    double *out = e->out, *g = grad(t, out), *ga = grad(t, e->a), mean = dot(g, out, e->n);
-    for (size_t i = 0, n = e->n; i < n; i += VEC) {
-        Vec old = load(ga + i), new = old + load(out + i) * (load(g + i) - mean);
-        store(ga + i, n - i < VEC ? blend_first(new, n - i, old) : new);
-    }
-    return true;
-}
-
 FastOperation fast_operations[N_OPS] = {
-    [OP_LINEAR] = {fast_linear_forward, fast_linear_backward, linear_forward_lanes,
-                   linear_backward_lanes, "support/products.c"},
-    [OP_ROW_DOTS] = {row_dots_forward, row_dots_backward, rows_forward_lanes, rows_backward_lanes,
-                     "support/kernels.c and products.c"},
-    [OP_WEIGHTED_SUM] = {weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
-                         rows_backward_lanes, "support/kernels.c and products.c"},
-    [OP_SOFTMAX] = {softmax_forward, softmax_backward, NULL, NULL, "support/kernels.c"},
+    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, linear_forward_lanes,
+                       linear_backward_lanes, "products.c"),
+    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, rows_forward_lanes,
+                         rows_backward_lanes, "kernels.c or products.c"),
+    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
+                             rows_backward_lanes, "kernels.c or products.c"),
+    [OP_SOFTMAX] = FAST(fast_softmax_forward, fast_softmax_backward, NULL, NULL, "softmax.c"),
 };
 
 #else

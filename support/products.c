@@ -11,114 +11,7 @@
 
 #ifdef VECTORS
 
-/* ------------------------------------------------------------------------------------------------
- * Threads share a product: each computes some columns of the result for some lanes, or rows of w.
- * Cuts are where tiles begin also without them, so every sum is the same.
- */
-// A part begins at a multiple of this, where a tile begins.
-enum { CUT = 12 % DOWN == 0 ? 12 : DOWN };
-
-// How many parts n rows can be cut into, and where part i of them begins. The last part takes the
-// rows that are left over.
-static size_t n_cuts(size_t n) { return n < 2 * CUT ? 1 : n / CUT; }
-
-static size_t row_cut(size_t n, size_t n_parts, size_t i, Slope slope)
-{
-    return i == n_parts ? n : cut_by_work(n_cuts(n), n_parts, i, slope) * CUT;
-}
-
-// The same for rows of w, which are copied ROWS at a time: blocks of these are cut each by itself.
-static size_t n_block_cuts(size_t n)
-{
-    return n / ROWS * n_cuts(ROWS) + (n % ROWS ? n_cuts(n % ROWS) : 0);
-}
-
-static size_t block_cut(size_t n, size_t n_parts, size_t i, Slope slope)
-{
-    size_t at = cut_by_work(n_block_cuts(n), n_parts, i, slope), per_block = n_cuts(ROWS);
-    return i == n_parts ? n : at / per_block * ROWS + at % per_block * CUT;
-}
-
-// A task in parts: `across` parts of its columns by `down` parts of its lanes, or rows.
-typedef struct {
-    Task task;
-    bool of_rows;
-    size_t across, down;
-} Shared;
-
-// The lanes of a small matrix are cut first: then a lane stays in one cache from entry to entry. Of
-// a large one each thread has columns of its own, so that it is copied to panels only once.
-static void cut_task(Shared *shared, size_t wanted)
-{
-    enum {
-        SMALL_MATRIX = 20000,
-        LANES = 32
-    };  // numbers in a matrix; lanes that are worth its copy
-    const Task *task = &shared->task;
-    size_t n = task->end, panels = (task->right + WIDTH - 1) / WIDTH;
-    size_t cuts = shared->of_rows ? n_block_cuts(n) : n_cuts(n);
-    if (!shared->of_rows && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
-        shared->down = smaller(smaller(cuts, n < LANES ? 1 : n / LANES), wanted);
-        shared->across = smaller(panels, (wanted + shared->down - 1) / shared->down);
-    } else {
-        shared->across = smaller(panels, wanted);
-        shared->down = smaller(cuts, (wanted + shared->across - 1) / shared->across);
-    }
-}
-
-static void do_task(const Shared *shared, size_t part, double *scratch)
-{
-    Task task = shared->task;
-    size_t n = task.end, i = part % shared->across, j = part / shared->across;
-    size_t panels = (task.right + WIDTH - 1) / WIDTH, right = task.right;
-    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
-    Slope of_lanes = same ? EVEN : RISING, of_rows = same ? EVEN : FALLING;
-    Slope across = task.to_y ? of_rows : EVEN;
-    task.left = cut_by_work(panels, shared->across, i, across) * WIDTH;
-    task.right = smaller(cut_by_work(panels, shared->across, i + 1, across) * WIDTH, right);
-    if (shared->of_rows) {
-        task.first = block_cut(n, shared->down, j, of_rows);
-        task.end = block_cut(n, shared->down, j + 1, of_rows);
-        add_outer_products(&task, scratch);
-    } else {
-        task.first = row_cut(n, shared->down, j, of_lanes);
-        task.end = row_cut(n, shared->down, j + 1, of_lanes);
-        multiply_lanes(&task);
-    }
-}
-
-static void do_part(void *context, size_t part, size_t n_parts, double *scratch)
-{
-    const Shared *shared = context;
-    assert(shared->across * shared->down == n_parts);
-    (void)n_parts;
-    do_task(shared, part, scratch);
-}
-
-// The parts of two tasks alternate, so that each thread gets some of both; the longer goes on.
-static void do_part_of_two(void *context, size_t part, size_t n_parts, double *scratch)
-{
-    const Shared *shared = context;
-    size_t n[2] = {shared[0].across * shared[0].down, shared[1].across * shared[1].down};
-    size_t both = 2 * smaller(n[0], n[1]), more = n[0] > n[1] ? 0 : 1;
-    assert(n[0] + n[1] == n_parts);
-    (void)n_parts;
-    size_t which = part < both ? part % 2 : more;
-    do_task(&shared[which], part < both ? part / 2 : part - both / 2, scratch);
-}
-
-// One or two tasks that do not depend on each other, each in so many parts, or nearly.
-static void share_tasks(Shared *shared, size_t n, size_t wanted, double *scratch)
-{
-    size_t n_parts = 0;
-    for (size_t i = 0; i < n; i++) {
-        cut_task(&shared[i], wanted);
-        n_parts += shared[i].across * shared[i].down;
-    }
-    share(n == 2 ? do_part_of_two : do_part, shared, n_parts, scratch);
-}
-
-static size_t product_work(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
+static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
 
 /* ------------------------------------------------------------------------------------------------
  * From entries to products.
@@ -180,45 +73,36 @@ static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n,
 /* ------------------------------------------------------------------------------------------------
  * Outputs.
  */
-static void multiply_product(const Product *p, bool to_y)
+static void multiply_product(const Product *p, Use use)
 {
     size_t rows = p->rows[p->n - 1];
-    Task task = {.p = p, .w = p->w, .to_y = to_y, .end = p->n, .right = to_y ? rows : p->cols};
-    size_t wanted = parts_of(product_work(p));
-    if (wanted > 1) {
-        share_tasks(&(Shared){.task = task}, 1, wanted, NULL);
-    } else {
-        multiply_lanes(&task);
-    }
+    Task task = {.p = p, .use = use, .end = p->n, .right = use == OUTPUTS ? rows : p->cols};
+    multiply_tasks(&task, 1, work_of(p));
 }
 
-// Rows of w, for few lanes: four at a time.
+// Few lanes: rows of w, four at a time.
 static void few_lanes_forward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
-    double *y[FEW_LANES];
-    size_t fours = (p->rows[0] + 3) / 4;
-    size_t first = 4 * cut(fours, n_parts, part), end = 4 * cut(fours, n_parts, part + 1);
     (void)unused;
-    assert(first < end && first < p->rows[0] && end < p->rows[0] + 4);
-    for (size_t lane = 0; lane < p->n; lane++) y[lane] = p->y[lane] + first;
-    multiply_few_lanes(y, p->w + first * p->stride, p->stride, p->x, p->n,
-                       smaller(end, p->rows[0]) - first, p->cols);
+    few_lanes_forward(p, cut_units(p->rows[0], 4, n_parts, part, EVEN),
+                      cut_units(p->rows[0], 4, n_parts, part + 1, EVEN), false);
 }
 
-// Few lanes are not worth a panel, unless rows end within a vector.
 bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
     Product p;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, t, lanes, n, k, false);
-        size_t n_parts = smaller((p.rows[0] + 3) / 4, parts_of(product_work(&p)));
         if (p.n >= FEW_LANES || p.cols % VEC) {
-            multiply_product(&p, true);
-        } else if (n_parts > 1) {
-            share(few_lanes_forward_part, &p, n_parts, NULL);
+            multiply_product(&p, OUTPUTS);
         } else {
-            multiply_few_lanes(p.y, p.w, p.stride, p.x, p.n, p.rows[0], p.cols);
+            size_t n_parts = smaller(n_units(p.rows[0], 4), parts_of(work_of(&p)));
+            if (n_parts > 1) {
+                share(few_lanes_forward_part, &p, n_parts, NULL);
+            } else {
+                few_lanes_forward(&p, 0, p.rows[0], false);
+            }
         }
     }
     return true;
@@ -229,66 +113,51 @@ bool fast_linear_forward(Entry *e) { return linear_forward_lanes(NULL, &e, 1, 0)
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
+// Of the rows, and of what was multiplied by them. A weighted sum goes from y to x.
+static void product_backward(const Product *p, bool weighted)
+{
+    size_t rows = p->rows[p->n - 1], g = p->t->chunk_size;
+    Task tasks[] = {{.p = p, .use = WEIGHTS, .w_at = g, .add = true}, {.p = p, .add = true}};
+    tasks[0].x_at = weighted ? g : 0;
+    tasks[0].y_at = weighted ? 0 : g;
+    tasks[0].end = rows;
+    tasks[0].right = p->cols;
+    tasks[1].use = weighted ? OUTPUTS : INPUTS;
+    tasks[1].x_at = tasks[1].y_at = g;
+    tasks[1].end = p->n;
+    tasks[1].right = weighted ? rows : p->cols;
+    multiply_tasks(tasks, 2, 2 * work_of(p));
+}
+
+// Few lanes: columns of w, a vector at a time.
 static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
-    size_t panels = p->cols / WIDTH;
-    size_t left = cut(panels, n_parts, part), right = cut(panels, n_parts, part + 1);
     (void)unused;
-    assert(left < right && right * WIDTH <= p->cols);
-    few_lanes_backward(p, left * WIDTH, right * WIDTH);
-}
-
-// Of the rows first, then of what was multiplied by them. A weighted sum goes from y to x.
-static void product_backward(const Product *p, bool weighted, double *scratch)
-{
-    size_t rows = p->rows[p->n - 1], g = p->t->chunk_size;
-    Task of_w = {.p = p,
-                 .x_at = weighted ? g : 0,
-                 .y_at = weighted ? 0 : g,
-                 .w = p->w + g,
-                 .add = true,
-                 .end = rows,
-                 .right = p->cols};
-    Task of_in = {.p = p,
-                  .x_at = g,
-                  .y_at = g,
-                  .w = p->w,
-                  .to_y = weighted,
-                  .add = true,
-                  .end = p->n,
-                  .right = weighted ? rows : p->cols};
-    size_t wanted = parts_of(2 * product_work(p));
-    if (wanted > 1) {
-        Shared shared[2] = {{.task = of_w, .of_rows = true}, {.task = of_in}};
-        share_tasks(shared, 2, wanted / 2, scratch);
-    } else {
-        add_outer_products(&of_w, scratch);
-        multiply_lanes(&of_in);
-    }
+    few_lanes_backward(p, cut_units(p->cols, VEC, n_parts, part, EVEN),
+                       cut_units(p->cols, VEC, n_parts, part + 1, EVEN));
 }
 
 static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size_t k,
-                              double *scratch)
+                              double *unused)
 {
     Product p;
-    bool linear = lanes[0][k].op == OP_LINEAR, weighted = lanes[0][k].op == OP_WEIGHTED_SUM;
+    Op op = lanes[0][k].op;
+    (void)unused;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, t, lanes, n, k, true);
-        size_t n_parts = smaller(p.cols / WIDTH, parts_of(2 * product_work(&p)));
-        if (!linear || p.n >= FEW_LANES || p.cols % WIDTH) {
-            product_backward(&p, weighted, scratch);
-        } else if (n_parts > 1) {
-            share(few_lanes_backward_part, &p, n_parts, NULL);
+        if (op != OP_LINEAR || p.n >= FEW_LANES || p.cols % VEC) {
+            product_backward(&p, op == OP_WEIGHTED_SUM);
         } else {
-            few_lanes_backward(&p, 0, p.cols);
+            size_t n_parts = smaller(n_units(p.cols, VEC), parts_of(2 * work_of(&p)));
+            share(few_lanes_backward_part, &p, n_parts, NULL);
         }
     }
 }
 
 bool linear_backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
-    products_backward(t, lanes, n, k, t->lanes->scratch);
+    products_backward(t, lanes, n, k, NULL);
     return true;
 }
 
@@ -310,7 +179,7 @@ static void rows_forward(const Tape *t, Entry *const *lanes, size_t n, size_t k,
     (void)unused;
     for (; n > 0; n -= p.n, lanes += p.n) {
         take_lanes(&p, t, lanes, n, k, false);
-        multiply_product(&p, lanes[0][k].op == OP_ROW_DOTS);
+        multiply_product(&p, lanes[0][k].op == OP_ROW_DOTS ? OUTPUTS : INPUTS);
     }
 }
 

@@ -225,12 +225,12 @@ static void prove_fast(Tape *t, Op op)
             lanes ? fast->forward_lanes || fast->backward_lanes : fast->forward || fast->backward;
         if (!any) continue;
         try_shapes(t, op, shapes, sizeof shapes / sizeof shapes[0], lanes);
-        const char *kind = lanes ? "_lanes" : "";
         for (size_t back = 0; back < 2; back++) {
             const char *name = function_of(op, back ? "backward" : "forward");
-            snprintf(what, sizeof what, "%s%s and the definition", name, kind);
+            const char *fast_name = all.names[2 * lanes + back];
+            snprintf(what, sizeof what, "%s and %s", name, fast_name);
             if (agrees(back ? pair.gradients : pair.values, SAME, what,
-                       "%s() in autograd.c and %s%s() in %s differ; running %s()", name, name, kind,
+                       "%s() in autograd.c and %s() in %s differ; running %s()", name, fast_name,
                        all.file, name))
                 continue;
             if (back && lanes) fast->backward_lanes = NULL;

@@ -6,53 +6,72 @@
 
 #ifdef VECTORS
 
-// The vectors of a tile may be wider than other vectors: no sum is taken across them. A tile has as
-// many rows as there are registers for.
-#ifdef __AVX512F__
-#define WIDE 8
-enum { ACROSS = 2 };
+/* The shape of a tile. Its sums, one vector of b and one number of a stay in registers, so there
+ * must be more registers than sums:
+ *
+ *              numbers in a vector   registers   rows x vectors   sums   columns
+ *   AVX-512            8                32           8 x 2         16      16
+ *   AVX2               4                16           6 x 2         12       8
+ *   NEON               2                32           6 x 4         24       8
+ *   SSE2               2                16           3 x 4         12       8
+ *
+ * Two vectors of eight or four numbers, or four of two: so columns that come in eights or sixteens
+ * fill whole tiles. Sixteen sums are enough for AVX-512, where eight rows divide most counts.
+ */
+#if defined __AVX512F__
+enum { REGISTERS = 32, WIDE = 8, ROWS = 8, ACROSS = 2 };
+#elif defined __AVX__
+enum { REGISTERS = 16, WIDE = 4, ROWS = 3, ACROSS = 4 };
+#elif defined __aarch64__
+enum { REGISTERS = 32, WIDE = 2, ROWS = 6, ACROSS = 4 };
 #else
-#define WIDE VEC
-enum { ACROSS = 4 };
+enum { REGISTERS = 16, WIDE = 2, ROWS = 3, ACROSS = 4 };
 #endif
-#if !defined AUTOGRAD_TILE && defined __AVX512F__
-#define AUTOGRAD_TILE 8
-#elif !defined AUTOGRAD_TILE && defined __aarch64__
-#define AUTOGRAD_TILE 4
-#elif !defined AUTOGRAD_TILE
-#define AUTOGRAD_TILE 3
+#ifdef AUTOGRAD_TILE  // fewer rows, for tests
+enum { DOWN = AUTOGRAD_TILE };
+#else
+enum { DOWN = ROWS };
 #endif
-enum { DOWN = AUTOGRAD_TILE, WIDTH = ACROSS * WIDE, DEPTH = 128 };
-enum { FEW_LANES = 12, MAX_LANES = 128 };
-enum { ROWS = 64 };  // of y that add_outer_products() copies at a time
+enum { WIDTH = ACROSS * WIDE, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
+_Static_assert(ROWS *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
 
-// Products with the same rows w: of each lane y = w x, or gradients of these. A lane sees the first
-// rows[lane] rows, and no more than the lane after it does.
+// Products with the same rows w: of each lane y = c * w x, or gradients of these. A lane sees the
+// first rows[lane] rows, and no more than the lane after it does.
 typedef struct {
     const Tape *t;
-    size_t n;  // lanes
-    double *x[MAX_LANES], *y[MAX_LANES];
+    size_t n;              // lanes
+    double *x[MAX_LANES];  // [n][cols]
+    double *y[MAX_LANES];  // [n][rows[lane]]
     size_t rows[MAX_LANES];
-    double *w;
-    size_t stride, cols;  // of w: from row to row, and how much of each is used
-    double c;             // all products are multiplied by it
+    double *w;  // [rows[n - 1]][stride], the first cols of each row are used
+    size_t stride, cols;
+    double c;
 } Product;
 
-static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+// What is computed from what. OUTPUTS: y = x w^T. INPUTS: x = y w. WEIGHTS: w = y^T x.
+typedef enum { OUTPUTS, INPUTS, WEIGHTS } Use;
 
-// What is to be computed with a product: two of x, y and w give the third, for the lanes or rows of
-// w from `first` to `end`, and for the columns of the result from `left` to `right`.
+// One use of a product, or a part of it: the rows of the result from `first` to `end`, and its
+// columns from `left` to `right`. Cuts change no bits, but those at multiples of DOWN and WIDTH
+// leave tiles whole.
 typedef struct {
     const Product *p;
-    size_t x_at, y_at;  // t->chunk_size where gradients are meant, else 0
-    double *w;
-    bool to_y, add;  // the result is y, or x; it is added to what is there
+    Use use;
+    size_t x_at, y_at, w_at;  // t->chunk_size where gradients are meant, else 0
+    bool add;                 // the result is added to what is there
     size_t first, end, left, right;
 } Task;
 
-void multiply_lanes(const Task *task);
-void add_outer_products(const Task *task, double *copies);  // room for SHARED_SCRATCH numbers
-void few_lanes_backward(const Product *p, size_t left, size_t right);  // columns of w
+void multiply_matrices(const Task *task);
+
+// kernels.c, for fewer than FEW_LANES lanes that see all rows: y for rows from `first` to `end`, and
+// its gradients in columns from `left` to `right`. All columns are multiples of VEC.
+void few_lanes_forward(const Product *p, size_t first, size_t end, bool add);
+void few_lanes_backward(const Product *p, size_t left, size_t right);
+
+// plan.c: one task, or two that do not depend on each other, shared by threads if they are worth it.
+// work: multiply-adds of all
+void multiply_tasks(const Task *tasks, size_t n, size_t work);
 
 #endif
 #endif

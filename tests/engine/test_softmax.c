@@ -1,7 +1,7 @@
-/* What support/kernels.c keeps to itself: its exponential, which no test would miss where it fails, because softmax() then
+/* What support/softmax.c keeps to itself: its exponential, which no test would miss where it fails, because softmax() then
  * follows the definition, slowly.
  */
-#include "../../support/kernels.c"
+#include "../../support/softmax.c"
 #include "../test.h"
 
 #ifdef VECTORS

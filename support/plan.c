@@ -1,0 +1,82 @@
+/* plan.c: how threads share products of matrices.
+ *
+ * A part is some columns of some rows of one result, so no two parts have a number in common, and
+ * nobody adds up what others computed. Parts begin at multiples of the size of a tile and sums are
+ * taken in the same order whatever the cuts are, so the number of threads changes no bits.
+ *
+ *   worth it   parts_of() in plan.h decides by the number of multiply-adds: a part takes at least
+ *              as long as threads need to meet
+ *   lanes      outputs and gradients of inputs of a small matrix are cut by lanes: each thread
+ *              copies the whole matrix, but a lane stays in the cache of one processor from entry
+ *              to entry
+ *   columns    those of a large matrix, and gradients of weights, are cut by columns of the result
+ *              first, so that of the matrix nothing is copied twice
+ *   attention  documents have nothing in common: see share_lanes() in lanes.c; a single one is cut
+ *              by lanes or rows, fewer of them where more is seen
+ */
+#include "tiles.h"
+
+#include <assert.h>
+
+#ifdef VECTORS
+
+enum { MAX_TASKS = 2 };
+typedef struct {
+    const Task *tasks;  // [n]
+    size_t n;
+    size_t across[MAX_TASKS], down[MAX_TASKS];  // parts of the columns of each, and of its rows
+} Plan;
+
+// Cuts a task into about `wanted` parts. Returns how many there are.
+static size_t cut_task(const Task *task, size_t wanted, size_t *across, size_t *down)
+{
+    enum { SMALL_MATRIX = 20000, LANES = 32 };  // numbers in it; lanes that are worth its copy
+    size_t tiles = n_units(task->end, DOWN), panels = n_units(task->right, WIDTH);
+    if (task->use != WEIGHTS && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
+        *down = smaller(smaller(tiles, n_units(task->end, LANES)), wanted);
+        *across = smaller(panels, (wanted + *down - 1) / *down);
+    } else {
+        *across = smaller(panels, wanted);
+        *down = smaller(tiles, (wanted + *across - 1) / *across);
+    }
+    return *across * *down;
+}
+
+static void do_part(void *context, size_t part, size_t n_parts, double *unused)
+{
+    const Plan *plan = context;
+    size_t parts_of_first = plan->across[0] * plan->down[0], which = part >= parts_of_first;
+    (void)n_parts, (void)unused;
+    assert(which < plan->n);
+    Task task = plan->tasks[which];
+    size_t across = plan->across[which], down = plan->down[which];
+    size_t i = (part - which * parts_of_first) % across,
+           j = (part - which * parts_of_first) / across;
+    bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
+    Slope rows = same ? EVEN : task.use == WEIGHTS ? FALLING : RISING;
+    Slope columns = same || task.use != OUTPUTS ? EVEN : FALLING;
+    size_t n_rows = task.end, n_columns = task.right;
+    assert(j < down && task.first == 0 && task.left == 0);
+    task.left = cut_units(n_columns, WIDTH, across, i, columns);
+    task.right = cut_units(n_columns, WIDTH, across, i + 1, columns);
+    task.first = cut_units(n_rows, DOWN, down, j, rows);
+    task.end = cut_units(n_rows, DOWN, down, j + 1, rows);
+    multiply_matrices(&task);
+}
+
+void multiply_tasks(const Task *tasks, size_t n, size_t work)
+{
+    Plan plan = {.tasks = tasks, .n = n};
+    size_t parts = parts_of(work), wanted = parts < 2 * n ? 1 : parts / n, n_parts = 0;
+    assert(n >= 1 && n <= MAX_TASKS);
+    for (size_t i = 0; i < n; i++) {
+        if (parts < 2) {
+            multiply_matrices(&tasks[i]);
+        } else {
+            n_parts += cut_task(&tasks[i], wanted, &plan.across[i], &plan.down[i]);
+        }
+    }
+    if (n_parts > 0) share(do_part, &plan, n_parts, NULL);
+}
+
+#endif
