@@ -7,13 +7,18 @@ notes_may=yes prints "--scalar: lesson" "$R/lesson-names2018.stdout" --scalar --
 
 # The other commands that take it say what they say without it.
 microgpt -q --samples 0 --steps 30 --save "$T/model" >"$T/out"
-for command in 'sample' 'eval --docs 50' 'heads --docs 50' 'heads --docs 20 --tsv' 'heads maria'; do
+for command in 'sample' 'eval --docs 50' 'heads --docs 50' 'heads maria'; do
     name=${command%% *} rest=${command#"$name"}
     # shellcheck disable=SC2086
     microgpt $name "$T/model" $rest >"$T/fast.out"
     # shellcheck disable=SC2086
     prints "$command --scalar" "$T/fast.out" $name "$T/model" $rest --scalar
 done
+microgpt heads "$T/model" --docs 20 --tsv >"$T/fast.tsv"
+microgpt heads "$T/model" --docs 20 --tsv --scalar >"$T/scalar.tsv"
+same "heads --tsv: how many lines, and how many numbers differ by more than 1e-12" "5 0" \
+    "$(paste "$T/fast.tsv" "$T/scalar.tsv" | awk 'NR > 1 { for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); apart += !(d * d <= 1e-24) } }
+    END { print NR, apart + 0 }')"
 fails 2 '*--scalar*' microgpt page "$T/model" --scalar
 
 # A batch, and a run that goes on: the figures are those of the fast engine.
