@@ -140,7 +140,7 @@ sweep: microgpt    ## how many heads are best? Train with 1 to 16 and compare on
 	sh tests/bench/sweep
 
 .PHONY: lessons
-lessons: microgpt    ## what lessons on attention claim, and what this program shows; LESSON=N: one row
+lessons: microgpt    ## what lessons on attention claim, and what is shown here; LESSON=N: one row
 	@CC="$(CC)" sh tests/bench/lessons $(LESSON)
 
 # Searches for input that breaks the program, for so many seconds per target.

@@ -207,8 +207,9 @@ void log_step(Progress *progress, uint64_t done, double loss, double lr)
 void flush_log(Progress *progress)
 {
     Output *log = progress->log;
-    if (!log || !flush(log) || log == &standard_output || fsync(log->file) == 0) return;
-    if (errno != EINVAL && errno != EINTR) log->error = errno;
+    if (log) flush(log);
+    if (!log || log == &standard_output || fsync(log->file) == 0) return;
+    if (!log->error && errno != EINVAL && errno != EINTR) log->error = errno;
 }
 
 bool close_log(Progress *progress, const Options *o)

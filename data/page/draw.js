@@ -52,13 +52,14 @@ function redraw(...ids)
     draw_soon();
 }
 
-// 12 ms of a frame at most; what was never drawn, when nothing else is to do.
+// After the next frame, so that what answers at once is seen first; 12 ms at a time. What was never drawn is drawn when
+// nothing else is to do.
 function draw_soon(...ids)
 {
     ids.forEach((id) => stale.add(id));
     if (!draw_soon.asked && stale.size) {
         draw_soon.asked = true;
-        requestAnimationFrame(draw_some);
+        requestAnimationFrame(() => setTimeout(draw_some));
     }
 }
 

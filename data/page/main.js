@@ -121,7 +121,7 @@ function new_tapes(is_small)
     return {
         is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
         train: plain(), compare: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(),
-        unit: plain(),
+        unit: plain(), names: plain(),
     };
 }
 

@@ -81,7 +81,9 @@ function* learn_pieces()
     const { run, file, tapes } = state;
     const { learner } = run;
     const quiet = quiet_now();
+    const first = run.snapshots.get(learner.step);
     let drawn_at = 0;
+    first.samples = yield* samples_pieces(tapes.names, first);
     while (learner.step < run_length()) {
         const { step } = learner;
         const spent = { time: 0 };
@@ -89,7 +91,8 @@ function* learn_pieces()
         run.losses[step] = yield* timed(step_pieces(tapes.train, learner, words, quiet), spent);
         run.cost = run.cost ? 0.98 * run.cost + 0.02 * min(spent.time, 3 * run.cost) : spent.time;
         if (run.keep.includes(learner.step)) {
-            keep_moment(learner);
+            const kept = keep_moment(learner);
+            kept.samples = yield* samples_pieces(tapes.names, kept);
         }
         if (clock() > drawn_at + 400 || learner.step === run_length()) {
             drawn_at = clock();
@@ -99,25 +102,31 @@ function* learn_pieces()
     }
 }
 
-// Keeps this moment, with what the model writes at it.
+// Keeps this moment. What the model writes at it is added in pieces.
 function keep_moment(model)
 {
-    state.run.snapshots.set(model.step, { ...copy_of(model), samples: some_samples(model, 4) });
+    const kept = { ...copy_of(model), samples: [] };
+    state.run.snapshots.set(model.step, kept);
+    return kept;
 }
 
-function some_samples(model, n)
+// Four names that a model writes, a letter per piece.
+function* samples_pieces(tape, model)
 {
-    const { random } = new_random(1);
+    const how = { temperature: 0.5, random: new_random(1).random, quiet: quiet_now(), longest: LONGEST };
     const samples = [];
-    for (let i = 0; i < 3 * n && samples.length < n; i++) {
-        const name = sample(state.tapes.work, model,
-            { temperature: 0.5, random, quiet: quiet_now(), longest: LONGEST });
-        if (name) {
-            samples.push(name);
+    for (let i = 0; i < 12 && samples.length < 4; i++) {
+        let name = "";
+        for (const { token } of sample_letters(tape, model, how)) {
+            name += token === model.BOS ? "" : model.uchars[token];
+            yield;
         }
+        samples.push(...(name ? [name] : []));
     }
     return samples;
 }
+
+const some_samples = (model) => finish(samples_pieces(state.tapes.work, model));
 
 // The mean loss of the last fifth of the steps so far, at most 1,000 of them.
 const loss_so_far = () => at_file() ? file_loss() : loss_at(state.model.step);
@@ -228,7 +237,7 @@ function step_of_run()
         run.losses.push(loss);
     }
     if (run.keep.includes(model.step) && !run.snapshots.has(model.step) && !run.on_word.length) {
-        keep_moment(model);
+        keep_moment(model).samples = some_samples(model);
     }
     return loss;
 }

@@ -73,8 +73,8 @@ function update(change, { replace = false, show = false } = {})
     show_word();
     const changed = Object.keys(change).filter((name) => !(name in before) || before[name] !== state.choice[name]);
     const stale_views = new Set(changed.flatMap(views_of));
-    if (is_open() !== was_open) {
-        // their width is another
+    if (is_open() !== was_open && is_wide(64)) {
+        // beside the inspector their width is another
         ["next", "votes", "learn", "samples"].forEach((id) => stale_views.add(id));
     }
     redraw(...stale_views);

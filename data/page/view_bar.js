@@ -5,7 +5,7 @@ const SPEEDS = ["1×", "3×", "8×"];
 
 function draw_chips()
 {
-    return each(state.shown.n, (pos) => h("button", {
+    return each(is_wide(48) ? state.shown.n : 0, (pos) => h("button", {
         pressed: pos === state.choice.pos, label: `position ${pos}: ${seen_text(pos)}`,
         onclick: () => update({ pos }),
     }, glyph(seen_text(pos))));

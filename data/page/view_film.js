@@ -13,7 +13,7 @@ function file_moment()
 {
     const key = silent_text();
     if (!filed.moment || filed.key !== key) {
-        Object.assign(filed, { key, moment: { ...state.stored, samples: some_samples(state.stored, 4) } });
+        Object.assign(filed, { key, moment: { ...state.stored, samples: some_samples(state.stored) } });
     }
     return filed.moment;
 }

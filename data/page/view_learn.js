@@ -224,11 +224,11 @@ function samples_now()
     const { run, model } = state;
     const kept = !at_file() && !run.on_word.length && run.silent === silent_text() && run.snapshots.get(model.step);
     const key = `${run.where} ${state.version_of_model}`;
-    if (kept) {
+    if (kept && kept.samples.length) {
         return kept.samples;
     }
     if (written.key !== key) {
-        Object.assign(written, { key, names: some_samples(model, 4) });
+        Object.assign(written, { key, names: some_samples(model) });
     }
     return written.names;
 }

@@ -122,6 +122,53 @@ static void test_copy(void)
     start();
 }
 
+// The leaves: a copy of numbers, a draw of them, and gradients that are cleared.
+static double next_number(void *context) { return *(double *)context += 0.5; }
+
+static void test_leaves(void)
+{
+    start();
+    double from[] = {1, -2, 3.5}, last = 1;
+    double *x = ag_input(&t, from, 3), *one = ag_input(&t, from + 2, 1);
+    from[0] = 7;
+    check_all_near("an input is a copy", (double[]){1, -2, 3.5}, x, 3, 0);
+    check_near("an input of one value", 3.5, *one, 0);
+    size_t n_entries = t.n_entries;
+    double *drawn = ag_vector(&t, 5);
+    drawn[4] = 77;
+    ag_fill(drawn, 4, next_number, &last);
+    check_all_near("values that are drawn, in order", (double[]){1.5, 2, 2.5, 3, 77}, drawn, 5, 0);
+    check_size("leaves make no entry", n_entries, t.n_entries);
+    backward(&t, ag_sum(&t, x, 3));
+    ag_clear_grad(&t, x, 2);
+    check_all_near("gradients that are cleared, and the one beside them", (double[]){0, 0, 1},
+                   grad(&t, x), 3, 0);
+    check_all_near("their values stay", (double[]){1, -2, 3.5}, x, 3, 0);
+    start();
+}
+
+// A bias: added to each row; its gradient is the sum over the rows.
+static void test_add_to_rows(void)
+{
+    for (int scalar = 0; scalar < 2; scalar++) {
+        start();
+        t.fused = scalar ? 0 : FUSED;
+        double *rows = ag_input(&t, (double[]){1, 2, 3, 4, 5, 6}, 6);
+        double *bias = ag_input(&t, (double[]){10, 20}, 2);
+        double *weigh = ag_input(&t, (double[]){1, 2, 3, 4, 5, 6}, 6);
+        size_t n_entries = t.n_entries;
+        double *out = ag_add_to_rows(&t, rows, bias, 3, 2);
+        check_size("a bias: entries", scalar ? 6 : 3, t.n_entries - n_entries);
+        check_all_near("a bias: values", (double[]){11, 22, 13, 24, 15, 26}, out, 6, 0);
+        backward(&t, dot_of(&t, out, weigh, 6));
+        check_all_near("a bias: gradient of the rows", weigh, grad(&t, rows), 6, 0);
+        check_all_near("a bias: its gradient", (double[]){1 + 3 + 5, 2 + 4 + 6}, grad(&t, bias), 2,
+                       0);
+        t.fused = FUSED;
+    }
+    start();
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Whole expressions.
  */
@@ -542,6 +589,14 @@ static double *build_linear(const Sizes *s, size_t *n)
     return out;
 }
 
+// A bias, on rows one after another.
+static double *build_add_to_rows(const Sizes *s, size_t *n)
+{
+    *n = s->n * s->m;
+    double *all = slice(3000 + s->offset, *n, s->size);
+    return ag_add_to_rows(&t, all, slice(s->offset, s->m, s->size), s->n, s->m);
+}
+
 static double *build_copy(const Sizes *s, size_t *n)
 {
     *n = s->n;
@@ -743,6 +798,7 @@ static void test_fused(void)
     test_fused_runs("rmsnorm", build_rmsnorm, 0);
     test_fused_rows("row dots", build_dots, 0);
     test_fused_rows("weighted sum", build_weighted_sum, 0);
+    test_fused_rows("add to rows", build_add_to_rows, 0);
     test_fused_rows("linear, used once to five times", build_linear, 1);
     test_fused_rows("linear, in one to five lanes", build_lanes, 1);
     bool ok = true;
@@ -753,6 +809,49 @@ static void test_fused(void)
     if (ok) {
         check(true, "linear: all ways agree for 30 to 67 uses of one matrix, in lanes or not");
     }
+}
+
+// Each bit of t->fused decides for one operation: without it, no entry is that operation, and what
+// is computed is the same.
+static void test_mask(void)
+{
+    static const struct {
+        Op op;
+        Build *build;
+    } cases[] = {
+        {OP_SUM, build_sum},
+        {OP_ROW_DOTS, build_dots},
+        {OP_WEIGHTED_SUM, build_weighted_sum},
+        {OP_LINEAR, build_linear},
+        {OP_SOFTMAX, build_softmax},
+        {OP_RMSNORM, build_rmsnorm},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static double values[2][N_INPUTS], gradients[2][N_INPUTS];
+        const Sizes s = {.n = 7, .m = 5, .stride = 6, .offset = 1, .size = 1};
+        Op op = cases[i].op;
+        char text[128] = "";
+        size_t n = run_one(cases[i].build, &s, WHOLE, values[0], gradients[0]), found[2] = {0, 0};
+        for (int way = 0; way < 2; way++) {
+            mask = way ? FUSED & ~((uint64_t)1 << op) : FUSED;
+            // after the operation itself run_one() records only a dot product of the results
+            if (op == OP_ROW_DOTS && !way) continue;
+            run_one(cases[i].build, &s, WHOLE, values[1], gradients[1]);
+            for (size_t k = t.kept_entries; k < t.n_entries; k++)
+                found[way] += t.entries[k].op == op;
+        }
+        mask = FUSED;
+        check(found[1] == 0 && (found[0] > 0 || op == OP_ROW_DOTS),
+              "%s, without its bit: no entry; with it: %zu", operations[op].name, found[0]);
+        bool ok = all_near(values[0], values[1], n, 1e-12, text, sizeof text) &&
+                  all_near(gradients[0], gradients[1], N_INPUTS, 1e-12, text, sizeof text);
+        check(ok, "%s, without its bit: the same%s", operations[op].name, text);
+    }
+    check(!one_entry(&(Tape){.fused = 0}, OP_SUM) &&
+              one_entry(&(Tape){.fused = FUSED}, OP_RMSNORM) &&
+              one_entry(&(Tape){.fused = 1 << OP_SUM}, OP_SUM) &&
+              !one_entry(&(Tape){.fused = 1 << OP_SUM}, OP_LINEAR),
+          "one_entry() reads the bit of the operation");
 }
 
 // Softmax where inputs are infinite: minus infinity, as a mask has it, is a share of 0.
@@ -1178,9 +1277,10 @@ static void test_waiting(void)
     tape_end_lanes(&t);
     double *after = ag_mul_const(&t, out, 2, 1);
     *x = 5;
-    tape_compute(&t);
+    check(value(&t, after) == after && !t.waiting,
+          "value() computes, and returns what it is given");
 #ifdef AUTOGRAD_LANES
-    check_near("in a lane, the values at the time of tape_compute() count", 10, *after, 0);
+    check_near("in a lane, the values at the time of value() count", 10, *after, 0);
 #else
     check_near("without -DAUTOGRAD_LANES a lane is computed at once", 6, *after, 0);
 #endif
@@ -1510,11 +1610,14 @@ int main(void)
     tape_mark(&t);
     test_atoms();
     test_copy();
+    test_leaves();
+    test_add_to_rows();
     test_expressions();
     test_learning();
     test_tape();
     test_ten_million();
     test_fused();
+    test_mask();
     test_infinities();
     test_exponentials();
     test_chunks();

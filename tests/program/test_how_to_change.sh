@@ -75,7 +75,7 @@ static void tanh_backward(const Tape *t, const Entry *e)
 }
 
 END
-after autograd.c '[OP_RELU] = {"relu"' <<'END'
+before autograd.c '[OP_ADD_CONST] = {"add const"' <<'END'
     [OP_TANH] = {"tanh", N_VALUES, N_VALUES, NO_VALUES, tanh_forward, tanh_backward},
 END
 
@@ -125,7 +125,7 @@ cat >"$S/support/count.c" <<'END'
 
 void say_count(const Model *model) { say("parameters %" PRIu64 "\n", model->num_params); }
 END
-replace tests/program/test_house.sh 's/^    model | job | /    model | count | job | /'
+replace tests/program/test_house.sh 's/ model | job | / model | count | job | /'
 replace support/options.h 's/PAGE = 16 };/PAGE = 16, PARAMS = 32 };/'
 after support/command_line.c '{"page", "MODEL' <<'END'
     {"params", "MODEL [OPTION]...", "how many parameters a model has", PARAMS, 1, 1},

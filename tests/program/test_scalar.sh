@@ -1,0 +1,79 @@
+# --scalar: microgpt.c and autograd.c compute everything, atom by atom, and nothing else shows. And autograd.c stands alone.
+. tests/lib.sh
+R=tests/reference
+
+prints "--scalar: microgpt" "$R/microgpt-names2018.stdout" --scalar
+notes_may=yes prints "--scalar: lesson" "$R/lesson-names2018.stdout" --scalar --recipe lesson
+
+# The other commands that take it say what they say without it.
+microgpt -q --samples 0 --steps 30 --save "$T/model" >"$T/out"
+for command in 'sample' 'eval --docs 50' 'heads --docs 50' 'heads maria'; do
+    name=${command%% *} rest=${command#"$name"}
+    # shellcheck disable=SC2086
+    microgpt $name "$T/model" $rest >"$T/fast.out"
+    # shellcheck disable=SC2086
+    prints "$command --scalar" "$T/fast.out" $name "$T/model" $rest --scalar
+done
+microgpt heads "$T/model" --docs 20 --tsv >"$T/fast.tsv"
+microgpt heads "$T/model" --docs 20 --tsv --scalar >"$T/scalar.tsv"
+same "heads --tsv: how many lines, and how many numbers differ by more than 1e-12" "5 0" \
+    "$(paste "$T/fast.tsv" "$T/scalar.tsv" | awk 'NR > 1 { for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); apart += !(d * d <= 1e-24) } }
+    END { print NR, apart + 0 }')"
+fails 2 '*--scalar*' microgpt page "$T/model" --scalar
+
+# A batch, and a run that goes on: the figures are those of the fast engine.
+for way in '' --scalar; do
+    rm -f "$T/run" "$T/log$way"
+    # shellcheck disable=SC2086
+    microgpt -q --samples 0 --steps 5 --batch 9 --n-layer 2 --save "$T/run" --log "$T/log$way" $way >"$T/out"
+    # shellcheck disable=SC2086
+    microgpt -q --samples 0 --steps 8 --resume "$T/run" --save "$T/run" --log "$T/log$way" $way >"$T/out"
+done
+same "batches, resumed: how many losses, and how many differ by more than 1e-12" "8 0" \
+    "$(paste -d , "$T/log" "$T/log--scalar" | awk -F , 'NR > 1 { d = $2 / $5 - 1; n++; apart += !(d * d <= 1e-24) }
+    END { print n, apart + 0 }')"
+same "what a model file says of it" 0 "$(head -c 4000 "$T/run" | grep -ac scalar)"
+
+# A build that is not for speed is scalar: the entries of a step are atoms, so it is slower, but it prints the same bytes.
+# shellcheck disable=SC2086
+check "a build by hand" $CC -O1 $LDFLAGS -o "$T/by_hand" $SOURCES -lm
+(cd / && "$T/by_hand" --data "$ROOT/data/names.txt" --steps 100) >"$T/hand.out" 2>"$T/errors"
+microgpt --steps 100 >"$T/fast.out"
+same_file "a build by hand: its output" "$T/fast.out" "$T/hand.out"
+
+# A folder with the engine and a program, and nothing else.
+mkdir "$T/alone"
+cp autograd.c autograd.h "$T/alone"
+cat >"$T/alone/program.c" <<'END'
+#include "autograd.h"
+#include <stdio.h>
+
+static double *surprise(Tape *t, double *x, double *w)
+{
+    return ag_log(t, ag_add_const(t, ag_exp(t, ag_dot(t, ag_vector(t, 1), x, w, 2), 1), 1, 1), 1);
+}
+
+int main(void)
+{
+    for (int scalar = 0; scalar < 2; scalar++) {
+        Tape t;
+        if (!tape_init(&t, 100)) return 1;
+        if (scalar) t.fused = 0;
+        double *x = ag_input(&t, (double[]){1, 2}, 2), *w = ag_input(&t, (double[]){0.5, -0.25}, 2);
+        tape_lane(&t);
+        double *y = surprise(&t, x, w);
+        tape_end_lanes(&t);
+        double computed = *y, asked = *value(&t, y);
+        backward(&t, y);
+        printf("%.4f %.4f %.4f %.4f, %zu entries\n", computed, asked, grad(&t, w)[0], grad(&t, w)[1], t.n_entries);
+        tape_free(&t);
+    }
+    return 0;
+}
+END
+# The score is 0, so the surprise is log 2; its derivative by each weight is half of the input.
+printf '0.6931 0.6931 0.5000 1.0000, 4 entries\n0.6931 0.6931 0.5000 1.0000, 6 entries\n' >"$T/alone.want"
+# shellcheck disable=SC2086
+(cd "$T/alone" && $CC $WARN -Werror $LDFLAGS -o program program.c autograd.c -lm && ./program) >"$T/alone.out" 2>&1
+same_file "autograd.c alone, with a program" "$T/alone.want" "$T/alone.out"
+finish
