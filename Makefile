@@ -125,6 +125,10 @@ graph: microgpt-debug    ## draw .github/toy.svg and graph.svg, the pictures in 
 test: microgpt    ## run the tests; ALL=1: all of them; TESTS=PART: some, by part of the path
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)" WARN="$(WARN)" sh tests/run $(TESTS)
 
+.PHONY: check
+check: microgpt    ## do the definitions, their fast versions and their derivatives agree?
+	./microgpt check
+
 # How fast is it? Tables, and a comparison with PyTorch if it is installed.
 .PHONY: bench
 bench: microgpt    ## measure its speed, and PyTorch's if it is installed
@@ -200,6 +204,3 @@ clean:    ## remove everything that make built
 .PHONY: help
 help:    ## list the targets
 	@sed -n 's/^\([a-z/.-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
-
-.PHONY: check
-check: test    ## the same as make test

@@ -206,6 +206,7 @@ bool show_heads(Job *job, size_t n_docs)
     const Document *docs = job->run.docs.list;
     size_t n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
+    free(job->losses);
     double *each = job->losses = calloc(2 * n_docs, sizeof *each);
     if (!stats || !each) return no_memory();
     model->tape.fused |= READ_OFF;

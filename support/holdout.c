@@ -17,6 +17,9 @@ bool hold_out(Job *job, size_t n_held, const uint32_t *uchars)
     Documents *docs = &job->run.docs, *held_out = &job->held_out;
     size_t n_trained = docs->n - n_held;
     *held_out = (Documents){.list = docs->list + n_trained};
+    free(job->losses);
+    job->losses = calloc(n_held, sizeof *job->losses);
+    if (!job->losses) return no_memory();
     if (!know_documents(job, n_trained, 0, uchars)) return false;
     for (size_t i = n_trained; i < docs->n; i++) {
         Document doc = docs->list[i];
@@ -47,10 +50,9 @@ bool measure_held_out(Run *run)
     size_t n = job->held_out.n, n_tokens;
     if (done < run->config->steps && n > SAMPLE_DOCS) n = SAMPLE_DOCS;
     const Document *docs = job->held_out.list;
-    double *each = calloc(n, sizeof *each);
+    double *each = job->losses;
     double loss = mean_loss(&run->model, docs, n, &n_tokens, NULL, each);
-    double error = each && n > 1 ? error_of_mean(&run->model, docs, n, each, NULL) : HUGE_VAL;
-    free(each);
+    double error = n > 1 ? error_of_mean(&run->model, docs, n, each, NULL) : HUGE_VAL;
     if (interrupted || !isfinite(loss)) return false;
     progress->held_loss = loss;
     progress->held_error = error;

@@ -127,7 +127,7 @@ typedef struct Job {
     Samples samples;
     double *maps;      // heads: attention in one word, [position][layer][head][position]
     HeadStats *stats;  // heads: [layer][head] over a file
-    double *losses;    // heads: of each document, with all heads and without one
+    double *losses;    // of each document, held out or drawn; heads: without one of them, too
     Page page;
 } Job;
 

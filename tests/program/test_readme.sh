@@ -171,19 +171,22 @@ same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r 
 sh tests/bench/own_data none >"$T/out" 2>&1
 same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
 
-# The program that uses the engine: compiled by the line that is shown, without a warning, it prints what is shown.
-mkdir -p "$T/example/support"
-sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
-compile=$(sed -n 's/^\$ \(cc .*example\.c.*\)/\1/p' README.md)
-for file in autograd.c autograd.h support/adam.h support/fast.h support/threads.h support/tiles.h $compile; do           # nothing but the files to copy
-    [ ! -f "$file" ] || cp "$file" "$T/example/$file"
+# The programs that use the engine: each compiled by the line that is shown, in a folder with nothing but the engine's two
+# files, without a warning, prints what is shown.
+mkdir -p "$T/example"
+cp autograd.c autograd.h "$T/example"
+n=0
+for name in example learn; do
+    n=$((n + 1))
+    awk -v n=$n '/^```c$/ { block++; next } /^```/ { block = block == n ? 99 : block } block == n' README.md >"$T/example/$name.c"
+    compile=$(sed -n "s/^\$ \(cc .*$name\.c.*\)/\1/p" README.md)
+    # shellcheck disable=SC2086
+    (cd "$T/example" && $CC $WARN -Werror $LDFLAGS ${compile#cc }) >"$T/out" 2>&1
+    same "$name.c: its compiler's status and words" "0 " "$? $(head -n 3 "$T/out")"
+    (cd "$T/example" && ./a.out) >"$T/out" 2>&1
+    awk -v name=$name '/^\$ cc / { on = index($0, name ".c") } /^```/ { on = 0 } on && !/^\$/' README.md >"$T/expected"
+    same_file "shown: what $name.c prints" "$T/expected" "$T/out"
 done
-# shellcheck disable=SC2086
-(cd "$T/example" && $CC $WARN -Werror $LDFLAGS ${compile#cc }) >"$T/out" 2>&1
-same "the example: its compiler's status and words" "0 " "$? $(head -n 3 "$T/out")"
-(cd "$T/example" && ./a.out) >"$T/out" 2>&1
-shown '$ ./a.out' >"$T/expected"
-same_file "shown: what the example prints" "$T/expected" "$T/out"
 
 # Attention, line by line: every row of the table is a statement of gpt(), in the order of the lesson's lines.
 plain() { sed 's|//.*||' | tr -s ' \n' ' ' | sed 's/( /(/g'; }
