@@ -60,9 +60,7 @@ static bool read_metadata(Checkpoint *checkpoint)
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
-    if (o->config.n_embd % o->config.n_head) {
-        return fail("%s: metadata: n_embd is not a multiple of n_head", header->path);
-    }
+    if (!check_options(o, header->path)) return false;
     if (!vocab) return fail("%s: metadata: vocab is missing", header->path);
     return read_vocab(checkpoint, vocab);
 }

@@ -145,9 +145,7 @@ bool parse_command_line(Options *o, int argc, char **argv)
     if (o->save_every && !o->save) return usage("--save-every needs --save FILE");
     if (command->bit == SAMPLE && o->data && !o->new) return usage("--data needs --new");
     // A resumed run takes its sizes from the file.
-    return o->resume || config->n_embd % config->n_head == 0 ||
-           usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, config->n_embd,
-                 config->n_head);
+    return o->resume || check_options(o, NULL);
 }
 
 // " (1000; lesson: 500)": the default in both recipes, if they differ. "" if the help says it.

@@ -106,6 +106,15 @@ Options default_options(int recipe)
     return (Options){.recipe = recipe, .config = recipes[recipe], .scalar = !have_faster};
 }
 
+bool check_options(const Options *o, const char *file)
+{
+    const Config *config = &o->config;
+    if (config->n_embd % config->n_head == 0) return true;
+    if (file) return fail("%s: metadata: n_embd is not a multiple of n_head", file);
+    return usage("--n-embd %" PRIu64 " is not a multiple of --n-head %" PRIu64, config->n_embd,
+                 config->n_head);
+}
+
 // Reads a whole number within the range of its kind.
 static bool set_whole_number(uint64_t *field, const Option *option, const char *value)
 {
