@@ -157,7 +157,7 @@ fuzz:    ## search for input that breaks the program, FUZZ_SECONDS per target
 portability: microgpt    ## compare the output of every available compiler and processor
 analyze:    ## run the static analyzers
 coverage:    ## list the code that no test reaches, and why
-soak: microgpt    ## train for a million steps in constant memory, then every fault in the engine
+soak: microgpt    ## a million steps in constant memory, then every fault in the engine
 mutants:    ## change the program in random places: which changes does no test notice?
 portability analyze coverage soak mutants:
 	@sh tests/checks/$@

@@ -282,7 +282,8 @@ static void multiply_panel(const Task *task, const Place *at)
 
 void multiply_matrices(const Task *task)
 {
-    _Alignas(64) double block[MAX_LANES * PITCH], panel[DEPTH * WIDTH];
+    // too large for a small stack
+    static _Thread_local _Alignas(64) double block[MAX_LANES * PITCH], panel[DEPTH * WIDTH];
     const Product *p = task->p;
     size_t rows = p->rows[p->n - 1];
     assert(p->n <= MAX_LANES && task->first % DOWN == 0 && task->left % WIDTH == 0);

@@ -205,9 +205,7 @@ static void append_word(char *text, size_t room, const char *word)
     size_t n = strlen(text);
     n += (size_t)snprintf(text + n, room - n, " %s", quote);
     for (; *word && n + 8 < room; word++) {
-        bool control = (unsigned char)*word < ' ' || *word == 0x7f;
-        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c",
-                              control ? '?' : *word);
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
     }
     snprintf(text + n, room - n, "%s", quote);
 }
