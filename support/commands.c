@@ -263,7 +263,7 @@ static bool run_page(Job *job)
     return true;
 }
 
-static bool run_check(Job *job) { return check(&job->o); }
+static bool run_check(Job *job) { return check_everything(&job->o); }
 
 bool read_command_line(int argc, char **argv)
 {

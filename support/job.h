@@ -148,7 +148,7 @@ typedef struct {
 } InUse;
 extern InUse in_use;           // of what is there for speed alone: what the proof has not ruled out
 bool prove(const Options *o);  // when a command begins that computes; false: no memory
-bool check(const Options *o);  // the same as a table, and more
+bool check_everything(const Options *o);  // the same as a table, and more
 
 // batch.c
 size_t n_batch_parts(const Run *run, uint64_t num_params);

@@ -1517,7 +1517,7 @@ static void test_weight_decay(void)
     for (size_t i = 0; i < ROOM; i++) p[i] = -0.0;
     const AdamRates rates = {0.01, 0.85, 0.99, 1e-8, 0.15, 0.01, 0};
     size_t n_kept = 0;
-    fast_adam(p, g, m, v, ROOM, &rates);
+    move_parameters(p, g, m, v, ROOM, &rates);
     for (size_t i = 0; i < ROOM; i++) n_kept += signbit(p[i]) != 0;
     check(n_kept == ROOM, "Adam without weight decay: %zu of %d keep the sign of -0", n_kept, ROOM);
 }
