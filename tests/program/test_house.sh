@@ -18,7 +18,7 @@ row()
     model | job | memory | batch | checkpoint | progress | log | training | samples | heads | maps | page | views | names | notes | graph | tour) echo 3 ;;
     commands) echo 4 ;;
     microgpt) echo 5 ;;
-    autograd | fast | chunks | lanes | kernels | products | tiles | adam | threads) echo engine ;;
+    autograd | fast | chunks | lanes | kernels | softmax | products | tiles | adam | plan | threads) echo engine ;;
     *) echo unknown ;;
     esac
 }
@@ -37,7 +37,7 @@ for file in microgpt.c autograd.c autograd.h support/*.[ch] support/debugger/*.[
 done
 same "a file of a lower row includes no header of a higher one" "" "$wrong"
 same "fast.h is private to the engine" "" \
-    "$(grep -l 'include ".*fast\.h"' microgpt.c autograd.h support/*.[ch] | grep -v 'chunks\|lanes\|kernels\|products\|tiles\|adam\|threads\|fast')"
+    "$(grep -l 'include ".*fast\.h"' microgpt.c autograd.h support/*.[ch] | grep -v 'chunks\|lanes\|kernels\|softmax\|products\|tiles\|adam\|plan\|threads\|fast')"
 same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*.[ch] support/debugger/*.[ch])"
 
 # One width for the three files, one for the rest.

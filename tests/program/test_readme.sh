@@ -126,7 +126,7 @@ same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <READM
 mkdir -p "$T/example/support"
 sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$T/example/example.c"
 compile=$(sed -n 's/^\$ \(cc .*example\.c.*\)/\1/p' README.md)
-for file in autograd.c autograd.h support/adam.h support/fast.h support/threads.h support/tiles.h $compile; do           # nothing but the files to copy
+for file in autograd.c autograd.h support/adam.h support/fast.h support/plan.h support/threads.h support/tiles.h $compile; do  # nothing but the files to copy
     [ ! -f "$file" ] || cp "$file" "$T/example/$file"
 done
 # shellcheck disable=SC2086
