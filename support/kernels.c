@@ -65,15 +65,20 @@ static ALWAYS_INLINE void multiply_rows(const Product *p, size_t j, size_t end, 
     if (j < end) multiply_four(p, j, end - j, add, cols);
 }
 
-void few_lanes_forward(const Product *p, size_t first, size_t end, bool add)
+static ALWAYS_INLINE void multiply(const Product *p, size_t first, size_t end, bool add)
 {
-    assert(p->cols % VEC == 0 && end <= p->rows[0]);
     switch (p->cols) {  // the lengths of the default model's rows, so that loops are unrolled
     case VEC: multiply_rows(p, first, end, add, VEC); break;
     case 16: multiply_rows(p, first, end, add, 16); break;
     case 64: multiply_rows(p, first, end, add, 64); break;
     default: multiply_rows(p, first, end, add, p->cols);
     }
+}
+
+void few_lanes_forward(const Product *p, size_t first, size_t end)
+{
+    assert(p->cols % VEC == 0 && end <= p->rows[0]);
+    multiply(p, first, end, false);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -97,6 +102,8 @@ static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t ri
         }
         for (size_t i = 0; i < rows; i++, w += stride, gw += stride) {
             Vec row = load(w), sum = load(gw);
+            __builtin_prefetch(w + 8 * stride);  // rows of a wide matrix are far from each other
+            __builtin_prefetch(gw + 8 * stride, 1);
             for (size_t k = 0; k < n; k++) {
                 sums[k] += gy[k][i] * row;
                 sum += gy[k][i] * cx[k];
@@ -129,7 +136,7 @@ void few_lanes_backward(const Product *p, size_t left, size_t right)
  * Attention at one position.
  */
 // Of a product, what row dots of x, or weighted sums of the rows, and their gradients need.
-static void one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
+static inline void one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
 {
     p->t = t;
     p->n = 1;
@@ -147,7 +154,7 @@ static bool row_dots_forward(Entry *e)
     Product p;
     if (e->length % VEC) return false;
     one_lane(&p, NULL, e, e->a, e->out);
-    few_lanes_forward(&p, 0, e->n, false);
+    multiply(&p, 0, e->n, false);
     return true;
 }
 
@@ -156,7 +163,7 @@ static bool row_dots_backward(const Tape *t, Entry *e)
     Product p;
     if (e->length % VEC) return false;
     one_lane(&p, t, e, e->a, e->out);
-    few_lanes_backward(&p, 0, e->length);
+    add_gradients(&p, 0, e->length, 0, 1);
     return true;
 }
 
@@ -180,7 +187,7 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
     one_lane(&p, t, e, g, grad(t, a));
-    few_lanes_forward(&p, 0, n, true);
+    multiply(&p, 0, n, true);
     for (size_t j = 0; j < length; j += VEC) {
         double *gb = grad(t, e->b) + j;
         Vec gj = load(g + j);

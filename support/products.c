@@ -86,7 +86,7 @@ static void few_lanes_forward_part(void *context, size_t part, size_t n_parts, d
     const Product *p = context;
     (void)unused;
     few_lanes_forward(p, cut_units(p->rows[0], 4, n_parts, part, EVEN),
-                      cut_units(p->rows[0], 4, n_parts, part + 1, EVEN), false);
+                      cut_units(p->rows[0], 4, n_parts, part + 1, EVEN));
 }
 
 bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k)
@@ -101,7 +101,7 @@ bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k
             if (n_parts > 1) {
                 share(few_lanes_forward_part, &p, n_parts, NULL);
             } else {
-                few_lanes_forward(&p, 0, p.rows[0], false);
+                few_lanes_forward(&p, 0, p.rows[0]);
             }
         }
     }
@@ -129,13 +129,13 @@ static void product_backward(const Product *p, bool weighted)
     multiply_tasks(tasks, 2, 2 * work_of(p));
 }
 
-// Few lanes: columns of w, a vector at a time.
+// Few lanes: columns of w, whole lines of the cache.
 static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, double *unused)
 {
     const Product *p = context;
     (void)unused;
-    few_lanes_backward(p, cut_units(p->cols, VEC, n_parts, part, EVEN),
-                       cut_units(p->cols, VEC, n_parts, part + 1, EVEN));
+    few_lanes_backward(p, cut_units(p->cols, WIDTH, n_parts, part, EVEN),
+                       cut_units(p->cols, WIDTH, n_parts, part + 1, EVEN));
 }
 
 static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size_t k,
@@ -149,7 +149,7 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
         if (op != OP_LINEAR || p.n >= FEW_LANES || p.cols % VEC) {
             product_backward(&p, op == OP_WEIGHTED_SUM);
         } else {
-            size_t n_parts = smaller(n_units(p.cols, VEC), parts_of(2 * work_of(&p)));
+            size_t n_parts = smaller(n_units(p.cols, WIDTH), parts_of(2 * work_of(&p)));
             share(few_lanes_backward_part, &p, n_parts, NULL);
         }
     }

@@ -66,7 +66,7 @@ void multiply_matrices(const Task *task);
 
 // kernels.c, for fewer than FEW_LANES lanes that see all rows: y for rows from `first` to `end`, and
 // its gradients in columns from `left` to `right`. All columns are multiples of VEC.
-void few_lanes_forward(const Product *p, size_t first, size_t end, bool add);
+void few_lanes_forward(const Product *p, size_t first, size_t end);
 void few_lanes_backward(const Product *p, size_t left, size_t right);
 
 // plan.c: one task, or two that do not depend on each other, shared by threads if they are worth it.

@@ -44,6 +44,8 @@ static const Case cases[] = {
     {"batch 4", 1, 16, 4, 16, false, 4},
     {"batch 16", 1, 16, 4, 16, false, 16},
     {"batch 64", 1, 16, 4, 16, false, 64},
+    {"n_embd 32, batch 1", 1, 32, 4, 16, false, 1},
+    {"n_embd 32, batch 16", 1, 32, 4, 16, false, 16},
     {"n_embd 64, batch 1", 1, 64, 4, 16, false, 1},
     {"n_embd 64, batch 16", 1, 64, 4, 16, false, 16},
     {"n_embd 128, batch 1", 1, 128, 4, 16, false, 1},
@@ -64,7 +66,7 @@ static const Case cases[] = {
 enum {
     N_SIZES = 11,
     BY_BATCH = N_SIZES,
-    BY_WIDTH = BY_BATCH + 8,
+    BY_WIDTH = BY_BATCH + 10,
     BY_BLOCK = BY_WIDTH + 4,
     N_CASES = BY_BLOCK + 6
 };
@@ -274,6 +276,25 @@ static double start_up(const char *program)
     return ok ? now() - start : NAN;
 }
 
+// NumPy's product of matrices on one thread, in multiply-adds per second; not a number where there is no NumPy.
+static double dgemm(void)
+{
+    FILE *pipe = popen("for python in python3 /usr/bin/python3; do "
+                       "$python tests/bench/dgemm.py 2>/dev/null && exit; done",
+                       "r");
+    double rate = NAN;
+    if (pipe && fscanf(pipe, "%lf", &rate) != 1) rate = NAN;
+    if (pipe) pclose(pipe);
+    return 1e9 * rate;
+}
+
+// A share in percent, or a dash where it is not known.
+static const char *percent(char text[16], double share)
+{
+    snprintf(text, 16, isnan(share) ? "-" : "%.1f", 100 * share);
+    return text;
+}
+
 static double nanoseconds_per_token(Result r) { return 1e3 * r.microseconds / r.tokens; }
 
 // How the time grows with the width and with the block, on one thread, and how it would if it grew
@@ -313,36 +334,42 @@ static void print_growth(const Result *best)
         "parameter in the first table, per token in the second.\n");
 }
 
-static void print_sizes(const Result *best, double most)
+static void print_sizes(const Result *best, double most, double theirs)
 {
-    printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "training, one thread", "us per step",
-           "tokens", "ps per token", "percent", "entries", "values", "peak of", "names");
-    printf("%-31s %11s %10s %13s %7s %7s %8s %9s %8s\n", "", "", "per second", "and parameter",
-           "of peak", "per step", "per step", "memory", "per s");
+    printf("%-31s %11s %10s %13s %7s %8s %7s %8s %9s %8s\n", "training, one thread", "us per step",
+           "tokens", "ps per token", "percent", "percent", "entries", "values", "peak of", "names");
+    printf("%-31s %11s %10s %13s %7s %8s %7s %8s %9s %8s\n", "", "", "per second", "and parameter",
+           "of peak", "of dgemm", "per step", "per step", "memory", "per s");
     for (size_t i = 0; i < N_SIZES; i++) {
         Result r = best[i];
-        printf("%-31s %11.2f %10.0f %13.0f %7.1f %7.0f %8.0f %6.1f MB %8.0f\n", cases[i].name,
+        double rate = 1e6 * r.multiply_adds / r.microseconds;
+        char of_peak[16], of_dgemm[16];
+        printf("%-31s %11.2f %10.0f %13.0f %7s %8s %7.0f %8.0f %6.1f MB %8.0f\n", cases[i].name,
                r.microseconds, 1e6 * r.tokens / r.microseconds,
-               1e6 * r.microseconds / r.tokens / r.parameters,
-               1e8 * r.multiply_adds / r.microseconds / most, r.entries, r.values,
-               (double)r.kilobytes / 1024, r.names_per_second);
+               1e6 * r.microseconds / r.tokens / r.parameters, percent(of_peak, rate / most),
+               percent(of_dgemm, rate / theirs), r.entries, r.values, (double)r.kilobytes / 1024,
+               r.names_per_second);
     }
 }
 
 // The same work on one thread and on all. A step of a batch has several documents.
-static void print_threads(const Result *one, const Result *all, size_t threads)
+static void print_threads(const Result *one, const Result *all, size_t threads, double theirs)
 {
     char heading[32];
     snprintf(heading, sizeof heading, "%zu threads", threads);
-    printf("\n%-31s %12s %12s %9s %11s %13s\n", "training, us per document", "1 thread", heading,
-           "speed-up", "speed-up", "of batch 1,");
-    printf("%-31s %12s %12s %9s %11s %13s\n", "", "", "", "", "per thread", "1 thread");
+    printf("\n%-31s %12s %12s %9s %11s %13s %9s\n", "training, us per document", "1 thread",
+           heading, "speed-up", "speed-up", "of batch 1,", "percent");
+    printf("%-31s %12s %12s %9s %11s %13s %9s\n", "", "", "", "", "per thread", "1 thread",
+           "of dgemms");
     for (size_t i = 0; i < BY_WIDTH; i++) {
         double batch = (double)cases[i].batch, before = one[i].microseconds / batch;
         double after = all[i].microseconds / batch, times = before / after;
         size_t alone = i < BY_BATCH ? i : i < BY_BATCH + 4 ? BY_BATCH : i - (i - BY_BATCH) % 2;
-        printf("%-31s %12.2f %12.2f %9.2f %9.0f %% %13.2f\n", cases[i].name, before, after, times,
-               100 * times / (double)threads, after / one[alone].microseconds);
+        double rate = 1e6 * all[i].multiply_adds / all[i].microseconds / (double)threads;
+        char of_dgemm[16];
+        printf("%-31s %12.2f %12.2f %9.2f %9.0f %% %13.2f %9s\n", cases[i].name, before, after,
+               times, 100 * times / (double)threads, after / one[alone].microseconds,
+               percent(of_dgemm, rate / theirs));
     }
 }
 
@@ -360,10 +387,11 @@ int main(int argc, char **argv)
     size_t threads = processors();
     static Result best[2][N_CASES];
     static double worst[N_CASES];
-    double start = 1e9, most = 0;
+    double start = 1e9, most = 0, theirs = NAN;
     for (int round = 0; round < rounds; round++) {
         double rate = peak(), seconds = start_up(program);
         most = rate > most ? rate : most;
+        theirs = fmax(theirs, dgemm());  // the other, if one is not a number
         start = seconds < start ? seconds : start;
         for (size_t i = 0; i < N_CASES; i++) {
             for (size_t k = 0; k < (i < BY_WIDTH ? 2 : 1); k++) {
@@ -376,14 +404,22 @@ int main(int argc, char **argv)
             }
         }
     }
-    print_sizes(best[0], most);
-    print_threads(best[0], best[1], threads);
+    print_sizes(best[0], most, theirs);
+    print_threads(best[0], best[1], threads, theirs);
     print_growth(best[0]);
     for (size_t i = 0; i < N_CASES; i++) worst[i] /= best[0][i].microseconds;
     qsort(worst, N_CASES, sizeof worst[0], by_size);
     printf("\nThis machine's peak: %.1f billion multiply-adds per second and thread, %d at a time, "
            "double precision.\n",
            most / 1e9, WIDE);
+    if (isnan(theirs)) {
+        printf("Beside dgemm: skipped, no Python here has NumPy.\n");
+    } else {
+        printf(
+            "NumPy's dgemm: %.1f billion multiply-adds per second on one thread; of dgemms: of as "
+            "many as threads.\n",
+            theirs / 1e9);
+    }
     printf("Start-up (--steps 0 --samples 0): %.1f ms. Best of %d rounds.\n", 1e3 * start, rounds);
     printf("Noise: in the median row, the slowest round took %.2f times as long as the best.\n",
            worst[N_CASES / 2]);

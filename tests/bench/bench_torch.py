@@ -14,20 +14,14 @@ import sys
 import tempfile
 import time
 
+from openblas import choose_kernels
+
 # A process has one number of threads: torch.set_num_threads() alone leaves OpenBLAS a second one.
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 THREADS = int(os.environ.get("BENCH_THREADS", "0"))
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ[library + "_NUM_THREADS"] = str(THREADS or 1)
-# OpenBLAS uses its slowest kernels, Prescott's, on processors newer than itself. It is told what they can do.
-if "OPENBLAS_CORETYPE" not in os.environ and os.path.exists("/proc/cpuinfo"):
-    said = subprocess.run([sys.executable, "-c", "import torch"], env=dict(os.environ, OPENBLAS_VERBOSE="2"),
-                          capture_output=True, text=True, check=False)
-    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
-        flags = set(cpuinfo.read().split())
-    core = "SkylakeX" if {"avx512f", "avx512dq", "avx512vl"} <= flags else "Haswell" if "avx2" in flags else None
-    if core and "Core: Prescott" in said.stderr + said.stdout:
-        os.environ["OPENBLAS_CORETYPE"] = core
+choose_kernels("torch")
 try:
     import torch
     import torch.nn.functional as F

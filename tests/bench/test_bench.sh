@@ -16,13 +16,16 @@ if $CC $WARN -Wno-unused-function $CFLAGS $LDFLAGS -I. -o "$T/bench" tests/bench
     "$T/bench" data/names.txt ./microgpt 1 >"$T/table" 2>"$T/errors"
     same "its exit status and errors" "0 " "$? $(cat "$T/errors")"
     same "a row for each size" 11 "$(grep -c ' MB ' "$T/table")"
-    # After the name, eight figures above 0: time, tokens, time again, share of the peak, entries, values, memory, names.
+    # After the name, nine figures above 0: time, tokens, time again, share of the peak, of dgemm (or a dash), entries,
+    # values, memory, names.
     same "figures that can be" 11 "$(awk '/ MB / { $0 = substr($0, 32); gsub(/ MB/, ""); n = 0
-        for (i = 1; i <= NF; i++) n += $i + 0 > 0
-        rows += n == 8 && NF == 8 } END { print rows + 0 }' "$T/table")"
-    # One thread, all threads, speed-up, efficiency, against a document alone.
-    same "threads: rows of figures" 19 "$(sed -n '/^training, us/,/^$/p' "$T/table" | awk '/ % / { $0 = substr($0, 32)
-        rows += $1 > 0 && $2 > 0 && $3 > 0 && $4 > 0 && $6 > 0 && NF == 6 } END { print rows + 0 }')"
+        for (i = 1; i <= NF; i++) n += $i + 0 > 0 || (i == 5 && $i == "-")
+        rows += n == 9 && NF == 9 } END { print rows + 0 }' "$T/table")"
+    # One thread, all threads, speed-up, efficiency, against a document alone, share of dgemm.
+    same "threads: rows of figures" 21 "$(sed -n '/^training, us/,/^$/p' "$T/table" | awk '/ % / { $0 = substr($0, 32)
+        rows += $1 > 0 && $2 > 0 && $3 > 0 && $4 > 0 && $6 > 0 && ($7 > 0 || $7 == "-") && NF == 7 }
+        END { print rows + 0 }')"
+    same "NumPy's rate, or a word" 1 "$(grep -c "^NumPy's dgemm: [0-9]\|^Beside dgemm: skipped" "$T/table")"
     same "growth with the width: rows of figures" 4 "$(sed -n '/^width/,/^$/p' "$T/table" | awk '/^n_embd/ { n = 0
         for (i = 2; i <= NF; i++) n += $i + 0 > 0
         rows += n == 6 && NF == 7 } END { print rows + 0 }')"

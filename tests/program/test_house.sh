@@ -18,7 +18,7 @@ row()
     options | command_line | model | job | memory | batch | prove | holdout | checkpoint | progress | log | training | samples | heads | maps | votes | page | views | notes | source | places | graph | tour) echo 3 ;;
     commands) echo 4 ;;
     microgpt) echo 5 ;;
-    autograd | fast | faster | lanes | kernels | products | tiles | adam | threads) echo engine ;;
+    autograd | fast | faster | lanes | kernels | softmax | products | tiles | adam | plan | threads) echo engine ;;
     *) echo unknown ;;
     esac
 }
@@ -37,7 +37,7 @@ for file in microgpt.c autograd.c autograd.h support/*.[ch] support/debugger/*.[
 done
 same "a file of a lower row includes no header of a higher one" "" "$wrong"
 same "fast.h is private to the engine" "" \
-    "$(grep -l 'include ".*fast\.h"' microgpt.c autograd.h support/*.[ch] | grep -v 'lanes\|kernels\|products\|tiles\|adam\|threads\|fast')"
+    "$(grep -l 'include ".*fast\.h"' microgpt.c autograd.h support/*.[ch] | grep -v 'lanes\|kernels\|softmax\|products\|tiles\|adam\|plan\|threads\|fast')"
 same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*.[ch] support/debugger/*.[ch])"
 
 # One width for the three files, one for the rest.

@@ -125,8 +125,6 @@ same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <READM
 # Figures in the text.
 text=$(tr '\n' ' ' <README.md)
 in_text() { echo "$text" | sed -n "s/.*$1.*/\\1/p"; }
-same "shown: the loss on all names" "$(cd "$S" && ./microgpt eval names.safetensors | awk '/^loss/ { printf "%.4f", $2 }')" \
-    "$(in_text 'on all names is about the same, \([0-9.]*[0-9]\)')"
 (cd "$S" && ./microgpt -q --samples 0 --log first.csv >/dev/null)
 same "shown: the loss at the start" "$(awk -F , 'NR == 2 { printf "%.2f", $2 }' "$S/first.csv")" \
     "$(in_text 'Training starts at \([0-9.]*[0-9]\)')"
