@@ -178,6 +178,8 @@ Options of sample:
       --new                    only names that are not in the data, each once
       --data FILE              the names that --new leaves out (default: the
                                shipped names)
+      --scalar                 record every + and *, and let nothing but
+                               microgpt.c and autograd.c compute
       --seed N                 seed of the random numbers (default: continue
                                from training)
       --samples N              how many names to print (20)
