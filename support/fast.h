@@ -39,24 +39,28 @@
  * Lanes: see the end of autograd.h. Entries may move while lanes are recorded, so a lane is known
  * by the index of its first entry.
  */
-// An operand of entry k, or its result, that is not among the lane's own values. Of all lanes it
-// lies between two places.
+// Values from one place on to another: see place_of() in lanes.c.
+typedef struct {
+    size_t begin, end;
+} Span;
+
+// An operand of entry k, or its result, that is not among the lane's own values.
 typedef enum { A, B, OUT } Operand;  // in this order for each k
 typedef struct {
     size_t k;
     Operand operand;
-    size_t low, high;
+    Span all;  // where it is, of all lanes together
 } Outside;
 
 struct Lanes {
-    size_t *first;  // [n] of each lane, its first entry
-    Entry **at;     // [n] during a walk: where it is
-    size_t n, max;  // count of lanes; capacity
-    size_t length;  // entries in each of them
-    size_t end;     // after the last lane, once they are computed side by side; else 0
-    size_t mark, begin,
-        own;  // places: after the parameters; of the first lane's values; of the open one's
-    Outside *outsides;                      // [n_outsides] by k
+    size_t *first;      // [n] of each lane, its first entry
+    Entry **at;         // [n] during a walk: where it is
+    size_t n, max;      // count of lanes; capacity
+    size_t length;      // entries in each of them
+    size_t end;         // after the last lane, once they are computed side by side; else 0
+    size_t mark;        // the place after the parameters
+    Span *own;          // [n] where each lane's own values are
+    Outside *outsides;  // [n_outsides] by k
     size_t n_outsides, max_outsides, next;  // next: of the lane that ends
     bool open;                              // a lane is being recorded
     bool unlike;                            // they are computed one after another

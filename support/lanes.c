@@ -7,11 +7,11 @@
  * the lanes have in common, such as a matrix, is then fetched once for many of them.
  *
  * That is not the order of the tape. The numbers are the same if all lanes have the same
- * operations, and if what entry k of a lane reads is not written by entry k or a later one of any
- * other lane. Lanes for which this does not hold, or for which there is no memory, are unlike: they
- * are computed in the order of the tape. A tape has one group of lanes at a time:
- * after it is computed, tape_lane() does nothing until tape_mark() or tape_drop(). Without
- * -DAUTOGRAD_LANES it never does anything.
+ * operations, and if what entry k of a lane reads is written by entries before k alone, and not by
+ * a later lane. Lanes for which this does not hold, or for which there is no memory, are unlike:
+ * they are computed in the order of the tape. Once lanes are
+ * computed, tape_lane() does nothing until tape_mark() or tape_drop(). Without -DAUTOGRAD_LANES it
+ * never does anything.
  */
 #include "fast.h"
 
@@ -26,6 +26,7 @@ static void free_lanes(Tape *t)
     if (!lanes) return;
     free(lanes->first);
     free(lanes->at);
+    free(lanes->own);
     free(lanes->outsides);
     free(lanes->memory);
     free(lanes);
@@ -84,11 +85,13 @@ static void *with_room(void *list, size_t n, size_t *max, size_t size)
 
 static bool more_lanes(struct Lanes *lanes)
 {
-    size_t max = lanes->max;
-    size_t *first = with_room(lanes->first, lanes->n, &max, sizeof *first);
+    size_t max[2] = {lanes->max, lanes->max};
+    size_t *first = with_room(lanes->first, lanes->n, &max[0], sizeof *first);
     if (first) lanes->first = first;
+    Span *own = first ? with_room(lanes->own, lanes->n, &max[1], sizeof *own) : NULL;
+    if (own) lanes->own = own;
     // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
-    Entry **at = first ? with_room(lanes->at, lanes->n, &lanes->max, sizeof *at) : NULL;
+    Entry **at = own ? with_room(lanes->at, lanes->n, &lanes->max, sizeof *at) : NULL;
     if (at) lanes->at = at;
     return at != NULL;
 }
@@ -116,8 +119,9 @@ static bool is_like(Tape *t)
     struct Lanes *lanes = t->lanes;
     size_t first = lanes->first[lanes->n - 1], length = t->n_entries - first, size = t->chunk_size;
     const Entry *begin = t->entries + first, *like = t->entries + lanes->first[0];
-    uintptr_t own = (uintptr_t)(t->chunks[lanes->own / size] + lanes->own % size);
-    uintptr_t own_bytes = (size - lanes->own % size) * sizeof(double);
+    size_t place = lanes->own[lanes->n - 1].begin;
+    uintptr_t own = (uintptr_t)(t->chunks[place / size] + place % size);
+    uintptr_t own_bytes = (size - place % size) * sizeof(double);
     uintptr_t parameters = (uintptr_t)t->chunks[0];
     uintptr_t bytes = (lanes->mark < size ? lanes->mark : size) * sizeof(double);
     lanes->next = 0;
@@ -136,64 +140,81 @@ static bool is_like(Tape *t)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * What lanes have outside of their own values must be there in time: before any of it is computed,
- * all lanes are looked at together.
+ * What lanes read outside of their own values must be there in time. Before any of it is computed,
+ * all lanes are looked at together, group by group: a group are lanes with nothing between them,
+ * and what they have in common, such as a cache, was made right before them.
  */
-// Is what entry k of a lane reads from another lane made there by an entry before k?
-static bool made_before(const Tape *t, size_t k, size_t low, size_t high)
+static inline bool meet(Span a, Span b) { return a.begin < b.end && b.begin < a.end; }
+
+static inline Span span_of(const Tape *t, const Entry *e, Operand operand)
+{
+    const OpRules *rules = &operations[e->op];
+    const double *x = operand == OUT ? e->out : operand == A ? e->a : e->b;
+    Extent extent = operand == OUT ? rules->out : operand == A ? rules->a : rules->b;
+    size_t begin = place_of(t, x);
+    return (Span){begin, begin + extent_of(e, extent)};
+}
+
+// Is what entry k of a lane reads elsewhere made by an entry before k of other lanes, if at all?
+static bool made_before(const Tape *t, size_t k, Span what)
 {
     const struct Lanes *lanes = t->lanes;
     for (size_t lane = 0; lane < lanes->n; lane++) {
-        for (size_t i = lanes->first[lane] + k; i < lanes->first[lane] + lanes->length; i++) {
-            const Entry *e = &t->entries[i];
-            size_t out = place_of(t, e->out);
-            if (out < high && low < out + extent_of(e, operations[e->op].out)) return false;
+        size_t next = lane + 1 < lanes->n ? lanes->first[lane + 1] : t->n_entries;
+        for (size_t i = lanes->first[lane] + k; i < next; i++) {
+            if (meet(span_of(t, &t->entries[i], OUT), what)) return false;
         }
     }
     return true;
 }
 
-// Where the values of one lane are that an Outside means.
-static inline void take_place(const Tape *t, const Entry *e, Outside *o)
-{
-    const OpRules *rules = &operations[e->op];
-    const double *x = o->operand == OUT ? e->out : o->operand == A ? e->a : e->b;
-    o->low = place_of(t, x);
-    o->high = o->low + extent_of(e, o->operand == OUT ? rules->out
-                                    : o->operand == A ? rules->a
-                                                      : rules->b);
-}
-
-// Finds where an operand of all lanes is. It is parameters, or in what they have in common, or it
-// is read from another lane that has made it.
-static bool locate(const Tape *t, Outside *all)
-{
-    const struct Lanes *lanes = t->lanes;
-    all->low = SIZE_MAX;
-    all->high = 0;
-    for (size_t lane = 0; lane < lanes->n; lane++) {
-        Outside o = *all;
-        take_place(t, &t->entries[lanes->first[lane] + o.k], &o);
-        if (o.operand == OUT && (o.low < lanes->mark || o.high > lanes->begin)) return false;
-        if (o.high > lanes->begin && !made_before(t, o.k, o.low, o.high)) return false;
-        all->low = o.low < all->low ? o.low : all->low;
-        all->high = o.high > all->high ? o.high : all->high;
-    }
-    return true;
-}
-
-// Does an entry read what is written there by the same or a later entry?
-static bool in_time(const Tape *t)
+// Nothing is written after it was read: not by a later lane, and not by the same or a later entry
+// of another. What lanes read or write in common is widened, lane by lane, to what all of them do.
+static bool group_in_time(const Tape *t, size_t begin, size_t end)
 {
     const struct Lanes *lanes = t->lanes;
     Outside *list = lanes->outsides;
-    for (size_t i = lanes->n_outsides; i-- > 0;) {
-        if (!locate(t, &list[i])) return false;
-        if (list[i].operand == OUT || list[i].high <= lanes->mark) continue;
-        for (size_t j = i; j < lanes->n_outsides; j++) {
-            bool meet = list[i].low < list[j].high && list[j].low < list[i].high;
-            if (list[j].operand == OUT && meet) return false;
+    size_t n = lanes->n_outsides, mark = lanes->mark;
+    Span common = {begin > 0 ? lanes->own[begin - 1].end : mark, lanes->own[begin].begin};
+    for (size_t i = 0; i < n; i++) list[i].all = (Span){SIZE_MAX, 0};
+    for (size_t lane = begin; lane < end; lane++) {
+        for (size_t i = 0; i < n; i++) {
+            Outside *o = &list[i];
+            Span span = span_of(t, &t->entries[lanes->first[lane] + o->k], o->operand);
+            bool in_common = span.begin >= common.begin && span.end <= common.end;
+            if (o->operand == OUT && !in_common) return false;
+            for (size_t j = 0; o->operand == OUT && j < n; j++) {
+                if (list[j].operand != OUT && meet(list[j].all, span)) return false;
+            }
+            if (span.begin < mark) continue;  // a parameter
+            if (!in_common && !made_before(t, o->k, span)) return false;
+            if (!in_common) continue;
+            if (span.begin < o->all.begin) o->all.begin = span.begin;
+            if (span.end > o->all.end) o->all.end = span.end;
         }
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = i; list[i].operand != OUT && j < n; j++) {
+            if (list[j].operand == OUT && meet(list[i].all, list[j].all)) return false;
+        }
+        size_t between = begin > 0 ? lanes->first[begin - 1] + lanes->length : lanes->first[begin];
+        for (; between < lanes->first[begin]; between++) {  // computed after all lanes
+            if (meet(span_of(t, &t->entries[between], OUT), list[i].all)) return false;
+        }
+    }
+    return true;
+}
+
+static bool in_time(const Tape *t)
+{
+    const struct Lanes *lanes = t->lanes;
+    for (size_t begin = 0, end; begin < lanes->n; begin = end) {
+        for (end = begin + 1; end < lanes->n; end++) {
+            bool gap = lanes->first[end] > lanes->first[end - 1] + lanes->length ||
+                       lanes->own[end].begin > lanes->own[end - 1].end;
+            if (gap) break;
+        }
+        if (!group_in_time(t, begin, end)) return false;
     }
     return true;
 }
@@ -205,6 +226,7 @@ void tape_end_lanes(Tape *t)
 #ifdef AUTOGRAD_LANES
     if (!t->faster || !t->lanes->open) return;
     t->lanes->open = false;
+    t->lanes->own[t->lanes->n - 1].end = place_now(t);
     if (!t->lanes->unlike) t->lanes->unlike = !is_like(t);
 #else
     (void)t;
@@ -221,11 +243,8 @@ void tape_lane(Tape *t)
         lanes->unlike = true;
         return;
     }
-    lanes->own = place_now(t);
-    if (lanes->n == 0) {
-        lanes->begin = lanes->own;
-        lanes->mark = t->kept_chunk * t->chunk_size + t->kept_values;
-    }
+    lanes->mark = t->kept_chunk * t->chunk_size + t->kept_values;
+    lanes->own[lanes->n].begin = place_now(t);
     lanes->first[lanes->n++] = t->n_entries;
     lanes->open = t->waiting = true;
 #else

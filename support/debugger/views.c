@@ -721,7 +721,7 @@ void show_parameter(const char *name, int row, int column)
 }
 
 // The decay of every parameter in a step, over the learning rate.
-static double weight_decay(void) { return 0; }
+static double weight_decay(void) { return watched.run->config->weight_decay; }
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b); }
 
