@@ -141,8 +141,8 @@ static bool is_like(Tape *t)
 
 /* ------------------------------------------------------------------------------------------------
  * What lanes read outside of their own values must be there in time. Before any of it is computed,
- * all lanes are looked at together, group by group: a group are lanes with nothing between them,
- * and what they have in common, such as a cache, was made right before them.
+ * all lanes are looked at together, group by group: what the lanes of a group have in common, such
+ * as a cache, was made right before them.
  */
 static inline bool meet(Span a, Span b) { return a.begin < b.end && b.begin < a.end; }
 
@@ -205,18 +205,19 @@ static bool group_in_time(const Tape *t, size_t begin, size_t end)
     return true;
 }
 
+// A group begins where the first thing that a lane writes in common was made after the last lane.
 static bool in_time(const Tape *t)
 {
     const struct Lanes *lanes = t->lanes;
-    for (size_t begin = 0, end; begin < lanes->n; begin = end) {
-        for (end = begin + 1; end < lanes->n; end++) {
-            bool gap = lanes->first[end] > lanes->first[end - 1] + lanes->length ||
-                       lanes->own[end].begin > lanes->own[end - 1].end;
-            if (gap) break;
-        }
-        if (!group_in_time(t, begin, end)) return false;
+    size_t begin = 0, out = 0;
+    while (out < lanes->n_outsides && lanes->outsides[out].operand != OUT) out++;
+    for (size_t lane = 1; out < lanes->n_outsides && lane < lanes->n; lane++) {
+        const Entry *e = &t->entries[lanes->first[lane] + lanes->outsides[out].k];
+        if (place_of(t, e->out) < lanes->own[lane - 1].end) continue;
+        if (!group_in_time(t, begin, lane)) return false;
+        begin = lane;
     }
-    return true;
+    return group_in_time(t, begin, lanes->n);
 }
 #endif
 
