@@ -12,7 +12,8 @@
 #include <string.h>
 
 #ifdef __FAST_MATH__
-#error "-ffast-math (part of -Ofast) changes sums and drops checks for infinities"
+#error                                                                     \
+    "-ffast-math (part of -Ofast) changes sums and drops checks for infinities"
 #endif
 #if defined __GNUC__ && defined __OPTIMIZE__
 #define INLINE inline __attribute__((always_inline))

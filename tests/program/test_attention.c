@@ -13,13 +13,14 @@ static const double weights[2][N][4] = {
     {{1}, {1, 0}, {0.625, 0.375}, {0, 1}},
 };
 static double values[N * WIDTH], outs[N][2][2], x_attns[N][WIDTH];
-static Matrix wv, wo;
+static double wv_data[1], wo_data[1];
+static Matrix wv = {.data = wv_data}, wo = {.data = wo_data};
 
 // One position as gpt() records it: its value; each head, and a copy of its output; attn_wo.
 static void record_position(Entry *e, size_t p)
 {
     *e++ = (Entry){.op = OP_ADD};
-    *e++ = (Entry){.op = OP_LINEAR, .w = &wv, .out = values + p * WIDTH};
+    *e++ = (Entry){.op = OP_LINEAR, .b = wv_data, .out = values + p * WIDTH};
     for (size_t h = 0; h < 2; h++) {
         size_t first = h && p > 1 ? p - 1 : 0;
         *e++ = (Entry){.op = OP_WEIGHTED_SUM,
@@ -31,7 +32,7 @@ static void record_position(Entry *e, size_t p)
                        .length = 2};
         *e++ = (Entry){.op = OP_COPY, .a = outs[p][h], .out = x_attns[p] + 2 * h};
     }
-    *e = (Entry){.op = OP_LINEAR, .w = &wo, .a = x_attns[p]};
+    *e = (Entry){.op = OP_LINEAR, .b = wo_data, .a = x_attns[p]};
 }
 
 int main(void)

@@ -555,11 +555,11 @@ int main(void)
     run.model.tokens = tokens;
     check_all_cells();
     check_labels("labels in ASCII", DIGITS,
-                 "^ 1, a 1, _ 1, _ 1, ? 1, ? 1, ◌́ 1, 李 2, _ 1, ◌ 1, ◌ 1, ‐ 1, _ 1,  1,  1, _ 1, _ "
-                 "1,  1,  1, ⁰ 1, é 1, b 1, c 1, ");
+                 "^ 1, a 1, _ 1, _ 1, ? 1, ? 1, ◌́ 1, 李 2, _ 1, ◌ 1, ? 1, ‐ 1, _ 1, ? 1, ? 1, _ 1, "
+                 "_ 1,  1,  1, ⁰ 1, é 1, b 1, c 1, ");
     check_labels("labels in Unicode", BLOCKS,
-                 "^ 1, a 1, ␣ 1, ␣ 1, ? 1, ? 1, ◌́ 1, 李 2, ␣ 1, ◌ 1, ◌ 1, ‐ 1, ␣ 1,  1,  1, ␣ 1, ␣ "
-                 "1,  1,  1, ⁰ 1, é 1, b 1, c 1, ");
+                 "^ 1, a 1, ␣ 1, ␣ 1, ? 1, ? 1, ◌́ 1, 李 2, ␣ 1, ◌ 1, ? 1, ‐ 1, ␣ 1, ? 1, ? 1, ␣ 1, "
+                 "␣ 1,  1,  1, ⁰ 1, é 1, b 1, c 1, ");
     check_centers();
     check_maps();
     check_stats();

@@ -15,7 +15,7 @@ git_there=
 
 # commands FILE: those that are indented, or follow a $, one per line, without remarks.
 # A loop over several lines becomes one.
-commands() { sed -e '/^\$ for .* do$/{N;N;N;s/; do\n/; do /;s/\n/; /g;}' "$1" |
+commands() { sed '/^```c$/,/^```$/d' "$1" | sed -e '/^\$ for .* do$/{N;N;N;s/; do\n/; do /;s/\n/; /g;}' |
     sed -n -e 's/^    \([a-z.].*\)/\1/p' -e 's/^\$ \(.*\)/\1/p' | sed 's/  *#.*//'; }
 for readme in $READMES; do
     [ -r "$readme" ] || continue

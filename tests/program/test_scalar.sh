@@ -60,9 +60,7 @@ int main(void)
         if (!tape_init(&t, 100)) return 1;
         if (scalar) t.fused = 0;
         double *x = ag_input(&t, (double[]){1, 2}, 2), *w = ag_input(&t, (double[]){0.5, -0.25}, 2);
-        tape_lane(&t);
         double *y = surprise(&t, x, w);
-        tape_end_lanes(&t);
         double computed = *y, asked = *value(&t, y);
         backward(&t, y);
         printf("%.4f %.4f %.4f %.4f, %zu entries\n", computed, asked, grad(&t, w)[0], grad(&t, w)[1], t.n_entries);

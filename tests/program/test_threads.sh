@@ -86,7 +86,7 @@ rm -f "$T/saved"
 timeout -s INT 1 $MICROGPT_WRAPPER ./microgpt -q --data "$T/docs" --n-embd 64 --block-size 128 --threads 3 --steps 1000000 \
     --save "$T/saved" >"$T/out" 2>"$T/errors"
 same "interrupted: what it says" "microgpt: interrupted after step N of 1000000; saved in $T/saved" \
-    "$(sed 's/after step [0-9]*/after step N/; s/; to continue: .*//' "$T/errors")"
+    "$(sed -n '/interrupted/{s/after step [0-9]*/after step N/; s/; to continue: .*//; p;}' "$T/errors")"
 check "the model is there" microgpt eval "$T/saved" --data "$T/docs" --docs 2
 
 # Threads that cannot be started: a note, and the same model.
