@@ -102,8 +102,6 @@ static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t ri
         }
         for (size_t i = 0; i < rows; i++, w += stride, gw += stride) {
             Vec row = load(w), sum = load(gw);
-            __builtin_prefetch(w + 8 * stride);  // rows of a wide matrix are far from each other
-            __builtin_prefetch(gw + 8 * stride, 1);
             for (size_t k = 0; k < n; k++) {
                 sums[k] += gy[k][i] * row;
                 sum += gy[k][i] * cx[k];

@@ -138,6 +138,9 @@ static void few_lanes_backward_part(void *context, size_t part, size_t n_parts, 
                        cut_units(p->cols, WIDTH, n_parts, part + 1, EVEN));
 }
 
+// Rows of a wide matrix are too far from each other to be walked through a vector at a time.
+enum { NARROW = 64 };
+
 static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size_t k,
                               double *unused)
 {
@@ -146,7 +149,7 @@ static void products_backward(const Tape *t, Entry *const *lanes, size_t n, size
     (void)unused;
     for (; n > 0; n -= p.n) {
         take_lanes(&p, t, lanes, n, k, true);
-        if (op != OP_LINEAR || p.n >= FEW_LANES || p.cols % VEC) {
+        if (op != OP_LINEAR || p.n >= FEW_LANES || p.cols > NARROW || p.cols % VEC) {
             product_backward(&p, op == OP_WEIGHTED_SUM);
         } else {
             size_t n_parts = smaller(n_units(p.cols, WIDTH), parts_of(2 * work_of(&p)));

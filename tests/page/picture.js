@@ -1,11 +1,11 @@
 // Draws the README's picture from a real page, in Chromium: the film of a whole run, and below it a name with its arcs
-// and one number opened. Usage: node picture.js PAGE.html PICTURE.png; make picture calls it. CHROMIUM may say which.
+// and one number in the hand. Usage: node picture.js PAGE.html PICTURE.png; make picture calls it. CHROMIUM may say which.
 "use strict";
 const fs = require("fs");
 const zlib = require("zlib");
 const puppeteer = require("puppeteer-core");
 const [page, picture] = process.argv.slice(2);
-const WIDTH = 1280, VALUE = "q.3", WORD = "maria";
+const WIDTH = 1280, VALUE = "x_out.14", WORD = "maria";
 
 // The pieces of the page, moved into one frame: they are shown as they are, only their places differ.
 function compose(width)
@@ -21,7 +21,7 @@ function compose(width)
         make("span", "color: var(--soft); margin-left: 12px; font-size: 15px", more));
     const film = take(".film"), inspector = take("#panel"), title = take("#title").textContent;
     const word = take(".word"), reading = take(".reading");
-    for (const selector of ["#panel .close", "#panel .how", "#made .trail", "#made h3", "#made table"]) {
+    for (const selector of ["#panel .close", "#panel .how", "#panel .undo", "#made"]) {
         document.querySelectorAll(selector).forEach((e) => e.remove());
     }
     film.querySelector(".at")?.classList.remove("at");
@@ -114,7 +114,11 @@ function crc(bytes)
     await tab.evaluate(() => document.getElementById("learn").scrollIntoView());
     await new Promise((done) => setTimeout(done, 1500));
     await tab.evaluate((value) => { location.hash += `&value=${value}`; }, VALUE);
-    await new Promise((done) => setTimeout(done, 2500));
+    await tab.evaluate((value, pos) => {
+        const m = window.microgpt, [name, i] = value.split(".");
+        m.edit(name, Number(i), pos, m.explain(name, Number(i), pos).value - 1.5);
+    }, VALUE, 4);
+    await new Promise((done) => setTimeout(done, 1500));
     await tab.evaluate(compose, WIDTH);
     await new Promise((done) => setTimeout(done, 300));
     const shot = await (await tab.$("#picture")).screenshot({ encoding: "base64" });
