@@ -39,6 +39,7 @@ static void move_part(void *context, size_t part, size_t n_parts, double *unused
     size_t i = cut(step->n / FOURS, n_parts, part) * FOURS;
     size_t end = cut(step->n / FOURS, n_parts, part + 1) * FOURS;
     (void)unused;
+    for (size_t j = i; decay > 0 && j < end; j++) p[j] -= decay * p[j];
     for (; i < end; i += FOURS) {
         Vec mean[4], denom[4];
         for (size_t k = 0; k < 4; k++) {
@@ -58,9 +59,7 @@ static void move_part(void *context, size_t part, size_t n_parts, double *unused
                        inverse23 * denom[2]};
         for (size_t k = 0; k < 4; k++) {
             if (!(vec_sum(all) < 1e200)) move[k] = rate / denom[k];
-            Vec old = load(p + i + k * VEC);
-            if (decay > 0) old -= decay * old;  // otherwise not a bit changes
-            store(p + i + k * VEC, old - mean[k] * move[k]);
+            store(p + i + k * VEC, load(p + i + k * VEC) - mean[k] * move[k]);
         }
     }
 }

@@ -62,6 +62,8 @@ struct Lanes {
     Span *own;          // [n] where each lane's own values are
     Outside *outsides;  // [n_outsides] by k
     size_t n_outsides, max_outsides, next;  // next: of the lane that ends
+    size_t times;                           // lanes were begun on this tape
+    bool look;                              // at what they read and write
     bool open;                              // a lane is being recorded
     bool unlike;                            // they are computed one after another
     double *scratch;                        // [SHARED_SCRATCH] for products.c

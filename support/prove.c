@@ -13,6 +13,7 @@
 #include "job.h"
 #include "threads.h"
 
+#include <assert.h>
 #include <float.h>
 #include <stdarg.h>
 
@@ -47,7 +48,7 @@ static bool agrees(double difference, double limit, const char *what, const char
 /* ------------------------------------------------------------------------------------------------
  * Two tapes on which the same is recorded, and how far apart they are.
  */
-enum { ROOM = 6000, MOST_VECTORS = 128 };
+enum { ROOM = 3000, MOST_VECTORS = 128 };
 
 static struct {
     uint64_t random;
@@ -116,7 +117,8 @@ static void compare_tapes(const Tape *t)
 static void go_back(Tape *t, size_t tape)
 {
     tape_compute(t);
-    ag_clear_grad(t, t->chunk, t->n_values);  // there is no other chunk
+    assert(t->this_chunk == 0 && t->n_entries <= t->max_entries);
+    ag_clear_grad(t, t->chunk, t->n_values);
     for (size_t i = 0; i < pair.n_results[tape]; i++) {
         size_t k = pair.results[tape][i];
         ag_fill(grad(t, pair.vectors[tape][k]), pair.lengths[k], draw, NULL);
