@@ -48,7 +48,7 @@ static bool agrees(double difference, double limit, const char *what, const char
 /* ------------------------------------------------------------------------------------------------
  * Two tapes on which the same is recorded, and how far apart they are.
  */
-enum { ROOM = 3000, MOST_VECTORS = 128 };
+enum { ROOM = 4000, MOST_VECTORS = 128 };
 
 static struct {
     uint64_t random;
