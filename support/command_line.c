@@ -14,7 +14,7 @@ const Command commands[] = {
     {"eval", "MODEL [OPTION]...", "mean loss of a saved model", EVAL, 1, 1},
     {"heads", "MODEL [OPTION]... [WORD]", "what each attention head looks at", HEADS, 1, 2},
     {"page", "MODEL [OPTION]... [WORD]", "the model as one HTML page", PAGE, 1, 2},
-    {"check", "[OPTION]...", "do definitions and fast versions agree?", CHECK, 0, 0},
+    {"check", "[OPTION]...", "do all definitions agree?", CHECK, 0, 0},
 };
 const size_t N_COMMANDS = sizeof commands / sizeof commands[0];
 
