@@ -15,7 +15,7 @@ MARCH   ?= $(shell $(CC) -march=native -E -x c /dev/null >/dev/null 2>&1 && echo
 CFLAGS  ?= -O3 $(MARCH) -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES -DNDEBUG
 WARN     = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 COMPILE  = $(CC) $(WARN) $(CFLAGS) -pthread
-SOURCES  = microgpt.c autograd.c $(wildcard support/*.c)
+SOURCES  = microgpt.c autograd.c $(wildcard support/base/*.c support/engine/*.c support/run/*.c)
 
 # Objects and their dependencies go to OBJECTS. A file there holds the flags; when they change, everything is rebuilt.
 OBJECTS ?= .build/make
@@ -133,7 +133,7 @@ check: microgpt    ## do the definitions, their fast versions and their derivati
 .PHONY: bench
 bench: microgpt    ## measure its speed, and PyTorch's if it is installed
 	@$(MAKE) -s objects OBJECTS=.build/bench CFLAGS='$(CFLAGS) -Dmain=microgpt_main'
-	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/autograd.o .build/bench/support/*.o -lm
+	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench/bench tests/bench/bench.c .build/bench/autograd.o .build/bench/support/*/*.o -lm
 	@.build/bench/bench data/names.txt ./microgpt
 	@for python in python3 /usr/bin/python3; do \
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \

@@ -433,7 +433,7 @@ static inline void add_scaled(double *restrict y, double c,
 }
 
 // The dot product in four sums, so that the processor adds to one while it
-// waits for another. dot() in support/softmax.c takes the same order.
+// waits for another. dot() in support/engine/softmax.c takes the same order.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};

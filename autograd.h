@@ -175,7 +175,7 @@ extern const uint64_t no_derivative;
  * For speed alone. Skip it: without it, results are the same.
  *
  * A program may install faster versions of what autograd.c defines, in
- * t->faster, right after tape_init(); support/faster.h has some. They may
+ * t->faster, right after tape_init(); support/engine/faster.h has some. They may
  * put off the computing: while t->waiting is set, entries are recorded, and
  * their values are ready after tape_compute().
  */

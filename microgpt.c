@@ -3,7 +3,7 @@
  * A port of microgpt.py: same seed, same bytes. This file and autograd.c
  * are the algorithm, this one in the order of the Python program;
  * microgpt(), near the end, runs it. Read autograd.h first. support/ adds
- * what a program needs: files, options, progress. support/model.h has the
+ * what a program needs: files, options, progress. support/run/model.h has the
  * types used here, and lists the calls between this file and support/.
  */
 #define _XOPEN_SOURCE 700  // for M_PI
@@ -11,7 +11,7 @@
 #include "autograd.h"
 // defines: Model, Run, and the calls to and from support/; through its own
 // includes also Config, Documents, Random, say()
-#include "support/model.h"
+#include "support/run/model.h"
 
 #include <inttypes.h>
 #include <math.h>

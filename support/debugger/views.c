@@ -7,7 +7,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "views.h"
-#include "../job.h"
+#include "../run/job.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #ifndef VIEWS_H
 #define VIEWS_H
 
-#include "../model.h"
+#include "../run/model.h"
 
 void watch(const Model *model, const Tokenizer *tokenizer);  // both are part of a Run
 

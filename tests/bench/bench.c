@@ -8,9 +8,9 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/job.h"
-#include "../../support/processors.h"
-#include "../../support/tiles.h"
+#include "../../support/run/job.h"
+#include "../../support/base/processors.h"
+#include "../../support/engine/tiles.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,12 +6,12 @@
 S=$T/project
 mkdir -p "$S/tests/some" "$S/tests/others"
 cp tests/run tests/lib.sh tests/link.sh "$S/tests/"
-mkdir "$S/support"
+mkdir -p "$S/support/run"
 cp Makefile "$S/"
 mkdir "$S/data"
 cp data/microgpt.1 data/manual.awk "$S/data/"
 echo 'int engine(void); int engine(void) { return 3; }' >"$S/autograd.c"
-echo 'int other(void); int other(void) { return 4; }' >"$S/support/other.c"
+echo 'int other(void); int other(void) { return 4; }' >"$S/support/run/other.c"
 echo 'int main(void) { return 0; }' >"$S/microgpt.c"
 : >"$S/autograd.h"
 test_file() { cat >"$S/tests/$1"; }

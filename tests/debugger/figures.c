@@ -8,7 +8,7 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include <fcntl.h>
 #include <stdlib.h>
 

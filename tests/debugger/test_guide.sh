@@ -17,7 +17,7 @@ sed 's/.*|\([^|]*\)|$/\1/' "$T/shown" | tr ';' '\n' | awk -F: '{ gsub(/ /, "", $
     for (i = 1; i <= n; i++) { gsub(/[ `()]/, "", name[i]); print $1, name[i] } }' | sort -u >"$T/places"
 check "it names functions" [ "$(wc -l <"$T/places")" -gt 20 ]
 same "all that it names is where it says" "" "$(while read -r file name; do
-    [ -r "$file" ] || file=support/$file
+    [ -r "$file" ] || file=$(ls support/*/$file)
     grep -q "[ *]$name\((\|\[\|;\)" "$file" || echo "$file $name"
 done <"$T/places")"
 grep '^| 1[23][0-9] |' $guide | sed 's/.*| `\(.*\)` |$/\1/' >"$T/lines"
@@ -25,7 +25,7 @@ same "the lesson's lines 123 to 133" "$(seq 123 133)" "$(sed -n 's/^| \(1[23][0-
 same "ours beside them are in microgpt.c" "" \
      "$(while IFS= read -r line; do grep -qF -e "$line" microgpt.c || echo "$line"; done <"$T/lines")"
 for file in $(grep -o '`[a-z]*\.[ch]`' $guide | tr -d '`' | sort -u) README.md; do
-    check "there is $file" sh -c "ls $file support/$file support/debugger/$file 2>/dev/null | grep -q ."
+    check "there is $file" sh -c "ls $file support/*/$file 2>/dev/null | grep -q ."
 done
 for picture in toy graph; do
     check "there is the picture $picture.svg" [ -s .github/$picture.svg ]

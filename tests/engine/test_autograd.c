@@ -8,9 +8,9 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/adam.h"
-#include "../../support/fast.h"
-#include "../../support/faster.h"
+#include "../../support/engine/adam.h"
+#include "../../support/engine/fast.h"
+#include "../../support/engine/faster.h"
 #include "../test.h"
 
 #include <setjmp.h>

@@ -15,7 +15,7 @@ static void *our_realloc(void *memory, size_t size)
 }
 
 #define realloc our_realloc
-#include "../../support/lanes.c"
+#include "../../support/engine/lanes.c"
 #undef realloc
 #include "../test.h"
 

@@ -6,7 +6,7 @@
 // also built with -DAUTOGRAD_TILE=2
 // also built with -DAUTOGRAD_TILE=3 only with ALL=1
 // also built with -DAUTOGRAD_TILE=4 only with ALL=1
-#include "../../support/faster.h"
+#include "../../support/engine/faster.h"
 #include "../test.h"
 
 enum { MAX = 130 };  // lanes

@@ -1,7 +1,7 @@
-/* What support/softmax.c keeps to itself: its exponential, which no test would miss where it fails, because softmax() then
+/* What support/engine/softmax.c keeps to itself: its exponential, which no test would miss where it fails, because softmax() then
  * follows the definition, slowly.
  */
-#include "../../support/softmax.c"
+#include "../../support/engine/softmax.c"
 #include "../test.h"
 
 #ifdef VECTORS

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "../test.h"
 
-#include "../../support/processors.h"
+#include "../../support/base/processors.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -25,9 +25,9 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*s
 }
 
 #define pthread_create create
-#include "../../support/threads.c"
+#include "../../support/engine/threads.c"
 #undef pthread_create
-#include "../../support/lanes.c"
+#include "../../support/engine/lanes.c"
 
 #ifdef THREADS
 enum { MANY = 1 };

@@ -4,7 +4,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "../../autograd.h"
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +64,6 @@ static int fsync_then(int file)
 #define report report_then
 #include "../../microgpt.c"
 #define mean_loss mean_loss_then
-#include "../../support/holdout.c"
+#include "../../support/run/holdout.c"
 #define fsync fsync_then
-#include "../../support/files.c"
+#include "../../support/base/files.c"

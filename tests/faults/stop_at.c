@@ -22,7 +22,7 @@ static int interrupted_fsync(int file);
 #include "../../microgpt.c"
 #undef backward
 #define fsync interrupted_fsync
-#include "../../support/files.c"
+#include "../../support/base/files.c"
 #undef fsync
 
 static void wait_longer(void)

@@ -388,7 +388,7 @@ else
 fi
 
 # --- 16. The rest
-for file in autograd.c support/softmax.c; do
+for file in autograd.c support/engine/softmax.c; do
     run $CC -std=c11 -Ofast -c -o "$D/fast.o" $file
     case $status:$said in
     0:*) not_ok "16. -Ofast of $file" 'an error' 'none' ;;

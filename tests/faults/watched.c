@@ -16,4 +16,4 @@ static ssize_t watched_write(int file, const void *bytes, size_t n)
 }
 
 #define write watched_write
-#include "../../support/output.c"
+#include "../../support/base/output.c"

@@ -3,8 +3,8 @@
  * libFuzzer that entry is all there is; with FUZZ_MAIN there is also a main (fuzz_main.c) that needs
  * nothing but a C compiler.
  */
-#include "../../support/output.h"
-#include "../../support/text.h"
+#include "../../support/base/output.h"
+#include "../../support/base/text.h"
 
 #include <fcntl.h>
 #include <math.h>

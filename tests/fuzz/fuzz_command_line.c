@@ -2,7 +2,7 @@
  * refused in one line.
  */
 #define _XOPEN_SOURCE 700
-#include "../../support/command_line.h"
+#include "../../support/run/command_line.h"
 #include "fuzz.h"
 
 enum { MOST_ARGUMENTS = 64 };

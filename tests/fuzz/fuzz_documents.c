@@ -4,7 +4,7 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include "fuzz.h"
 
 static void check_documents(const Documents *all, size_t size)

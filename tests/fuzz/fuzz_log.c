@@ -2,7 +2,7 @@
  * run refuses it and leaves it alone, or keeps its first rows as they are. The curve is drawn.
  */
 #define _XOPEN_SOURCE 700
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include "fuzz.h"
 
 static const char path[] = "fuzz.csv";

@@ -2,7 +2,7 @@
  * numbers, that can be sampled and evaluated.
  */
 #define _XOPEN_SOURCE 700
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include "fuzz.h"
 
 static void check_model(Job *job)

@@ -213,8 +213,8 @@ other()
     # shellcheck disable=SC2086
     "$fork/microgpt" -q --steps 5 --samples 0 $more --save "$T/other.safetensors" >"$T/train.log" 2>&1
 }
-other "--activation relu3" 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/options.h \
-    's/relu|relu2/relu|relu2|relu3/' support/options.c
+other "--activation relu3" 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/run/options.h \
+    's/relu|relu2/relu|relu2|relu3/' support/run/options.c
 fails 1 "*other.safetensors: the page cannot compute it: it does not know the activation relu3" \
     "$fork/microgpt" page "$T/other.safetensors"
 other "" 's/4 \* n_embd/5 * n_embd/g; s/4 \* model->n_embd/5 * model->n_embd/g' microgpt.c

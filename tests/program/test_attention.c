@@ -1,8 +1,8 @@
-/* What support/heads.c reads off a tape, from a tape made by hand: it stands at the end of memory, and nothing behind it is
+/* What support/run/heads.c reads off a tape, from a tape made by hand: it stands at the end of memory, and nothing behind it is
  * read. Two heads; the first looks at all positions so far, the second at two of them.
  */
 #define _XOPEN_SOURCE 700
-#include "../../support/heads.c"
+#include "../../support/run/heads.c"
 #include "../test.h"
 
 #include <sys/mman.h>

@@ -11,7 +11,7 @@ ln -s "$ROOT/data" "$S/data"
 # The sources as they were; make builds again only what had changed.
 restore()
 {
-    for file in microgpt.c autograd.c autograd.h support/*.[ch]; do
+    for file in microgpt.c autograd.c autograd.h support/[!d]*/*.[ch]; do
         cmp -s "$file" "$S/$file" || cp "$file" "$S/$file"
     done
 }
@@ -79,7 +79,7 @@ changed more_products microgpt.c \
 other more_products
 works more_products
 
-changed more_matrices support/model.h 's|^ *Matrix \*mlp_fc2;|& Matrix *mlp_fc3;|' \
+changed more_matrices support/run/model.h 's|^ *Matrix \*mlp_fc2;|& Matrix *mlp_fc3;|' \
     microgpt.c "s|^ *layer->mlp_fc2 = add_matrix.*|& layer->mlp_fc3 = add_matrix(model, pre, \"mlp_fc3\", n_embd, n_embd);|
 s|^$fc2|\1 x = linear(tape, ag_relu(tape, x, n_embd), layer->mlp_fc3);|"
 other more_matrices
@@ -87,7 +87,7 @@ works more_matrices
 same "a new matrix is in the file" 1 \
     "$(head -c 4000 "$T/whole" | grep -ac '"layer1.mlp_fc3":{"dtype":"F64","shape":\[24,24\]')"
 
-changed a_matrix_of_the_model support/model.h 's|^ *Matrix \*lm_head;|& Matrix *mixer;|' \
+changed a_matrix_of_the_model support/run/model.h 's|^ *Matrix \*lm_head;|& Matrix *mixer;|' \
     microgpt.c 's|^ *model->lm_head = add_matrix.*|& model->mixer = add_matrix(model, "", "mixer", n_embd, n_embd);|
 s|^\( *return linear(tape, x, model->lm_head);\).*|x = linear(tape, x, model->mixer); \1|'
 other a_matrix_of_the_model
@@ -100,15 +100,15 @@ other another_loss
 works another_loss
 
 # Atom by atom, as with --scalar: far more entries than there was room for at first.
-changed more_atoms support/options.c 's|\.scalar = !have_faster|.scalar = true|' \
+changed more_atoms support/run/options.c 's|\.scalar = !have_faster|.scalar = true|' \
     microgpt.c "s|^$fc2|\1 $squeeze x = linear(tape, ag_relu(tape, x, n_embd), layer->attn_wo);|"
 other more_atoms
 works more_atoms
 
 # An option of the run that is a flag, here one that says a word at every step: the model file remembers whether it was given,
 # and a file of the unchanged program can still be resumed.
-changed a_flag support/options.h 's|^    double temperature;|    bool talk; &|' \
-    support/options.c 's|^    {"holdout", "N".*|    {"talk", NULL, 0, TRAIN, FLAG, OF_RUN \| OPTIONAL, CONFIG(talk), "a word per step"}, &|' \
+changed a_flag support/run/options.h 's|^    double temperature;|    bool talk; &|' \
+    support/run/options.c 's|^    {"holdout", "N".*|    {"talk", NULL, 0, TRAIN, FLAG, OF_RUN \| OPTIONAL, CONFIG(talk), "a word per step"}, &|' \
     microgpt.c 's|^        backward(&model->tape, loss);|        { if (config->talk) say("talking\\n"); } &|'
 rm -f "$T/old" "$T/model"
 microgpt -q --steps 2 --samples 0 --save "$T/old" >"$T/stdout"

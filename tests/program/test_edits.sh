@@ -10,7 +10,7 @@ case $CC in *gcc* | *cc | *clang*) ;; *) flags='-O1 -DAUTOGRAD_LANES -DNDEBUG -p
 # compile FILE: an object; the edited file is the only one that is compiled again.
 # shellcheck disable=SC2086
 compile() { $CC $flags -I"$C" -c -o "$T/objects/$(basename "$1" .c).o" "$C/$1" 2>"$T/cc.log"; }
-for file in microgpt.c autograd.c support/*.c; do
+for file in microgpt.c autograd.c support/[!d]*/*.c; do
     compile "$file" || not_ok "$file" "that it compiles" "$(head -n 2 "$T/cc.log")"
 done
 
@@ -56,7 +56,7 @@ edit softmax microgpt.c 'softmax() in microgpt.c and softmax_forward() in autogr
     's/return ag_mul_scalar\(tape, exps, ag_pow\(tape, total, -1, 1\), n\);/return ag_mul_const(tape, ag_mul_scalar(tape, exps, ag_pow(tape, total, -1, 1), n), 0.9, n);/'
 edit linear_backward autograd.c 'linear() in microgpt.c and linear_backward() in autograd.c differ; running the atoms' \
     's/add_scaled\(gx, g\[i\], row/add_scaled(gx, 2 * g[i], row/'
-edit 'weight decay' microgpt.c 'adam() in microgpt.c and move_parameters() in support/adam.c differ; running adam()' \
+edit 'weight decay' microgpt.c 'adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; running adam()' \
     's/p\[i\] -= lr \* m_hat/p[i] -= lr * 0.01 * p[i] + lr * m_hat/'
 edit 'the factor of the mean' microgpt.c '' 's/1 \/ \(double\)run->config->batch, 1\)/0.5 \/ (double)run->config->batch, 1)/' --batch 8
 edit 'a recurrence' microgpt.c '' \
@@ -90,9 +90,9 @@ edit add_backward autograd.c 'add_backward() in autograd.c is not the derivative
 edit relu_backward autograd.c 'relu_backward() in autograd.c is not the derivative' 's/ga\[i\] \+= e->a\[i\] > 0 \? g\[i\] : 0;/ga[i] += g[i];/'
 edit exp_forward autograd.c 'exp_backward() in autograd.c is not the derivative' 's/e->out\[i\] = exp\(e->a\[i\]\);/e->out[i] = exp(1.1 * e->a[i]);/'
 edit log_backward autograd.c 'log_backward() in autograd.c is not the derivative' 's/1 \/ e->a\[i\] \* g\[i\]/0.9 \/ e->a[i] * g[i]/'
-edit 'the fast softmax' support/softmax.c 'in support/softmax.c differ; running softmax_forward()' 's/share = 1 \/ total;/share = 1.001 \/ total;/'
-edit 'the fast Adam' support/adam.c 'move_parameters() in support/adam.c differ' 's/without_traces\(vj \+ weight2/without_traces(vj + 1.01 * weight2/'
-edit 'the parts of a batch' support/batch.c 'fast_batch() in support/batch.c differ' 's/g\[k\] \+= more\[k\];/g[k] += 1.01 * more[k];/' --batch 8
+edit 'the fast softmax' support/engine/softmax.c 'in support/engine/softmax.c differ; running softmax_forward()' 's/share = 1 \/ total;/share = 1.001 \/ total;/'
+edit 'the fast Adam' support/engine/adam.c 'move_parameters() in support/engine/adam.c differ' 's/without_traces\(vj \+ weight2/without_traces(vj + 1.01 * weight2/'
+edit 'the parts of a batch' support/run/batch.c 'fast_batch() in support/run/batch.c differ' 's/g\[k\] \+= more\[k\];/g[k] += 1.01 * more[k];/' --batch 8
 
 # `check` prints a row for each comparison, and ends with 1 if one differs.
 cp autograd.c "$C/autograd.c"

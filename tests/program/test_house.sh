@@ -9,40 +9,27 @@ else
     skip "the top level" "not a clone: which files are sources is not known"
 fi
 
-# row FILE: how high a room is. It may include its own row and those below; the engine's speed knows the engine alone.
-row()
+# The rooms of support/: what a file in each may include.
+includes()
 {
-    case $(basename "$1" | sed 's/\.[ch]$//') in
-    output | random | text | processors) echo 1 ;;
-    files | json | safetensors) echo 2 ;;
-    options | command_line | model | job | memory | batch | prove | holdout | checkpoint | progress | log | training | samples | heads | maps | votes | page | views | notes | source | places | graph | tour) echo 3 ;;
-    commands) echo 4 ;;
-    microgpt) echo 5 ;;
-    autograd | fast | faster | lanes | kernels | softmax | products | tiles | adam | plan | threads) echo engine ;;
-    *) echo unknown ;;
-    esac
+    for file in $1; do
+        sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file" | while read -r header; do
+            from=$(cd "$(dirname "$file")" && cd "$(dirname "$header")" && pwd -P)
+            echo "${from#"$(pwd -P)"}/$(basename "$header")" | sed 's|^/||'
+        done
+    done | sort -u | grep -vE "^($2)$" | tr '\n' ' '
 }
-wrong=
-for file in microgpt.c autograd.c autograd.h support/*.[ch] support/debugger/*.[ch]; do
-    from=$(row "$file")
-    [ "$from" != unknown ] || wrong="$wrong $file has no row;"
-    for header in $(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file"); do
-        to=$(row "$header")
-        case $from:$to in
-        engine:engine | [3-5]:engine) ;;
-        engine:* | *:engine | *:unknown) wrong="$wrong $file includes $header;" ;;
-        *) [ "$to" -le "$from" ] || wrong="$wrong $file includes $header;" ;;
-        esac
-    done
-done
-same "a file of a lower row includes no header of a higher one" "" "$wrong"
-same "fast.h is private to the engine" "" \
-    "$(grep -l 'include ".*fast\.h"' microgpt.c autograd.h support/*.[ch] | grep -v 'lanes\|kernels\|softmax\|products\|tiles\|adam\|plan\|threads\|fast')"
-same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*.[ch] support/debugger/*.[ch])"
+same "base/ knows no model" "" "$(includes 'support/base/*.[ch]' 'support/base/.*')"
+same "engine/ knows autograd.h alone" "" "$(includes 'support/engine/*.[ch]' 'autograd.h|support/engine/.*')"
+same "run/ knows of engine/ how it is installed" "" \
+    "$(includes 'support/run/*.[ch]' 'support/(run|base)/.*|autograd.h|support/engine/(faster|threads|adam).h|support/debugger/views.h')"
+same "autograd.c knows its header alone" "" "$(includes 'autograd.[ch]' 'autograd.h')"
+same "microgpt.c knows autograd.h and model.h" "" "$(includes microgpt.c 'autograd.h|support/run/model.h')"
+same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*/*.[ch])"
 
 # One width for the three files, one for the rest.
 if command -v clang-format >/dev/null 2>&1; then
-    ls ./*.[ch] support/*.[ch] support/debugger/*.[ch] tests/*.h tests/*/*.[ch] | grep -v '^\./[^am]' | while read -r file; do
+    ls ./*.[ch] support/*/*.[ch] tests/*.h tests/*/*.[ch] | grep -v '^\./[^am]' | while read -r file; do
         clang-format "$file" | cmp -s - "$file" || echo "$file"
     done >"$T/unformatted"
     same "clang-format changes nothing" "" "$(tr '\n' ' ' <"$T/unformatted")"
@@ -51,7 +38,7 @@ else
 fi
 
 # Anyone can build it by hand.
-check "cc -O2 microgpt.c autograd.c support/*.c -lm" $CC -O2 -o "$T/by hand" microgpt.c autograd.c support/*.c -lm
+check "cc -O2 microgpt.c autograd.c support/base/*.c support/engine/*.c support/run/*.c -lm" $CC -O2 -o "$T/by hand" microgpt.c autograd.c support/base/*.c support/engine/*.c support/run/*.c -lm
 (cd / && "$T/by hand" --data "$ROOT/data/names.txt") >"$T/stdout" 2>"$T/stderr"
 same_file "its output" tests/reference/microgpt-names2018.stdout "$T/stdout"
 finish

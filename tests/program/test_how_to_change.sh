@@ -80,8 +80,8 @@ before autograd.c '[OP_ADD_CONST] = {"add const"' <<'END'
 END
 
 # --- An activation that uses it.
-replace support/options.h 's/enum { RELU, RELU2 };/enum { RELU, RELU2, TANH };/'
-replace support/options.c 's/"relu|relu2"/"relu|relu2|tanh"/'
+replace support/run/options.h 's/enum { RELU, RELU2 };/enum { RELU, RELU2, TANH };/'
+replace support/run/options.c 's/"relu|relu2"/"relu|relu2|tanh"/'
 after microgpt.c 'x = ag_relu(tape, x,' <<'END'
         }
 END
@@ -92,10 +92,10 @@ before microgpt.c 'x = ag_relu(tape, x,' <<'END'
 END
 
 # --- An option: the learning rate rises over the first steps.
-after support/options.h 'uint64_t holdout;' <<'END'
+after support/run/options.h 'uint64_t holdout;' <<'END'
     uint64_t warmup;          // steps over which the learning rate rises
 END
-before support/options.c '{"beta1", "X"' <<'END'
+before support/run/options.c '{"beta1", "X"' <<'END'
     {"warmup", "N", 0, TRAIN, COUNT, OF_RUN | OPTIONAL, CONFIG(warmup),
      "steps over which the learning rate rises"},
 END
@@ -106,7 +106,7 @@ before microgpt.c 'if (config->schedule == COSINE)' <<'END'
 END
 
 # --- A command, in a file of its own: how many parameters a model has.
-cat >"$S/support/count.h" <<'END'
+cat >"$S/support/run/count.h" <<'END'
 /* count.h: the command that counts the parameters of a model. */
 #ifndef COUNT_H
 #define COUNT_H
@@ -117,7 +117,7 @@ void say_count(const Model *model);
 
 #endif
 END
-cat >"$S/support/count.c" <<'END'
+cat >"$S/support/run/count.c" <<'END'
 /* count.c: how many parameters a model has. */
 #include "count.h"
 
@@ -125,16 +125,15 @@ cat >"$S/support/count.c" <<'END'
 
 void say_count(const Model *model) { say("parameters %" PRIu64 "\n", model->num_params); }
 END
-replace tests/program/test_house.sh 's/ model | job | / model | count | job | /'
-replace support/options.h 's/PAGE = 16 };/PAGE = 16, PARAMS = 32 };/'
-after support/command_line.c '{"page", "MODEL' <<'END'
+replace support/run/options.h 's/CHECK = 32 };/CHECK = 32, PARAMS = 64 };/'
+after support/run/command_line.c '{"page", "MODEL' <<'END'
     {"params", "MODEL [OPTION]...", "how many parameters a model has", PARAMS, 1, 1},
 END
-after support/commands.c '#include "command_line.h"' <<'END'
+after support/run/commands.c '#include "command_line.h"' <<'END'
 #include "count.h"
 END
-replace support/commands.c 's/\[PAGE\] = run_page,/[PAGE] = run_page, [PARAMS] = run_params,/'
-before support/commands.c 'bool read_command_line(' <<'END'
+replace support/run/commands.c 's/\[PAGE\] = run_page,/[PAGE] = run_page, [PARAMS] = run_params,/'
+before support/run/commands.c 'bool read_command_line(' <<'END'
 static bool run_params(Job *job)
 {
     if (!load_model(job, job->o.arguments[0])) return false;
@@ -144,7 +143,7 @@ static bool run_params(Job *job)
 
 END
 if command -v clang-format >/dev/null 2>&1; then
-    (cd "$S" && clang-format -i ./*.[ch] support/*.[ch])
+    (cd "$S" && clang-format -i ./*.[ch] support/*/*.[ch])
 fi
 
 # --- It builds, both ways, and the new things work.

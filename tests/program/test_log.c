@@ -1,6 +1,6 @@
 /* A log that is opened: by one run at a time, whatever an earlier call has left in errno. */
 #define _XOPEN_SOURCE 700
-#include "../../support/log.c"
+#include "../../support/run/log.c"
 #include "../test.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* The maps, the table and the findings of support/maps.c, character by character: weights and figures that are known, on
+/* The maps, the table and the findings of support/run/maps.c, character by character: weights and figures that are known, on
  * screens of many kinds.
  */
 #define _XOPEN_SOURCE 700
@@ -13,7 +13,7 @@ static int known_width(wchar_t code)
 }
 
 #define wcwidth known_width
-#include "../../support/maps.c"
+#include "../../support/run/maps.c"
 #include "../test.h"
 
 #include <fcntl.h>

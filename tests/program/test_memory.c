@@ -1,4 +1,4 @@
-/* What support/memory.c says that a model needs, compared with what a step of it takes: enough, and not much more. */
+/* What support/run/memory.c says that a model needs, compared with what a step of it takes: enough, and not much more. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static size_t broken_fences(void)
 
 #define sysconf our_sysconf
 #define calloc fenced_calloc
-#include "../../support/memory.c"
+#include "../../support/run/memory.c"
 #undef sysconf
 #undef calloc
 #include "../test.h"

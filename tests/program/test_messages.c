@@ -64,8 +64,8 @@ static int our_fstat(int file, struct stat *info)
 #define poll our_poll
 #define write our_write
 #define fstat our_fstat
-#include "../../support/command_line.c"
-#include "../../support/output.c"
+#include "../../support/run/command_line.c"
+#include "../../support/base/output.c"
 #undef poll
 #undef write
 #undef fstat

@@ -6,9 +6,9 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/adam.h"
-#include "../../support/fast.h"
-#include "../../support/job.h"
+#include "../../support/engine/adam.h"
+#include "../../support/engine/fast.h"
+#include "../../support/run/job.h"
 #include "../test.h"
 
 #include <fcntl.h>

@@ -30,7 +30,7 @@ static int our_mask(pid_t process, size_t size, cpu_set_t *mask)
 
 #define fopen open_ours
 #define sched_getaffinity our_mask
-#include "../../support/processors.c"
+#include "../../support/base/processors.c"
 #undef fopen
 #include "../test.h"
 

@@ -1,8 +1,8 @@
-/* The bar and the curve of support/progress.c, character by character, at many widths: what a terminal shows of a run whose
+/* The bar and the curve of support/run/progress.c, character by character, at many widths: what a terminal shows of a run whose
  * figures are known.
  */
 #define _XOPEN_SOURCE 700
-#include "../../support/progress.c"
+#include "../../support/run/progress.c"
 #include "../test.h"
 
 #include <fcntl.h>

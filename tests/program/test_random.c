@@ -1,6 +1,6 @@
 /* Random numbers: every figure of tests/reference/python-random.txt, Python's own for these seeds. */
 #define _XOPEN_SOURCE 700
-#include "../../support/model.h"
+#include "../../support/run/model.h"
 #include "../test.h"
 
 enum { MOST = 16 };

@@ -132,7 +132,7 @@ same "shown: the mean loss of the last 100 steps" "$(tail -n 100 "$S/first.csv" 
     "$(in_text 'mean loss of the last 100 steps: \([0-9.]*[0-9]\)')"
 lines() { cat "$@" | wc -l; }
 for figure in "| \\([0-9,]*\\) to read: $(lines microgpt.c autograd.c autograd.h)" \
-    "; \\([0-9,]*\\) with .support: $(lines microgpt.c autograd.c autograd.h support/*.[ch])" \
+    "; \\([0-9,]*\\) with .support: $(lines microgpt.c autograd.c autograd.h support/[!d]*/*.[ch])" \
     "and \\([0-9,]*\\) more for the debugger: $(lines support/debugger/*.[ch])"; do
     said=$(in_text "${figure%: *}" | tr -d ,)
     check "shown: lines of code: $said, there are ${figure##*: }" [ $((said - ${figure##*: })) -le 150 -a $((${figure##*: } - said)) -le 150 ]

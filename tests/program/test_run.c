@@ -44,12 +44,12 @@ static int our_fstat(int file, struct stat *info)
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/files.c"
-#include "../../support/maps.c"
-#include "../../support/memory.c"
-#include "../../support/progress.c"
-#include "../../support/safetensors.c"
-#include "../../support/training.c"
+#include "../../support/base/files.c"
+#include "../../support/run/maps.c"
+#include "../../support/run/memory.c"
+#include "../../support/run/progress.c"
+#include "../../support/base/safetensors.c"
+#include "../../support/run/training.c"
 #include "../test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* The set of texts that support/samples.c keeps: what is in it is known, what is not is not, and it is never full. */
+/* The set of texts that support/run/samples.c keeps: what is in it is known, what is not is not, and it is never full. */
 #define _XOPEN_SOURCE 700
-#include "../../support/samples.c"
+#include "../../support/run/samples.c"
 #include "../test.h"
 
 static Job job;

@@ -1,4 +1,4 @@
-/* support/text.c, function by function: UTF-8 and the kinds of characters, for every code point there is; lines; names in a
+/* support/base/text.c, function by function: UTF-8 and the kinds of characters, for every code point there is; lines; names in a
  * list; files that come in pieces; the hash.
  */
 #define _XOPEN_SOURCE 700
@@ -43,10 +43,10 @@ static void fenced_free(uint32_t *memory)
 
 #define poll watched_poll
 #define calloc fenced_calloc
-#include "../../support/text.c"
+#include "../../support/base/text.c"
 #undef poll
 #undef calloc
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include "../test.h"
 
 #include <signal.h>

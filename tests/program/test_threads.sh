@@ -98,9 +98,9 @@ static int few(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *
     return left-- > 0 ? pthread_create(t, a, f, x) : 11;
 }
 #define pthread_create few
-#include "support/threads.c"
+#include "support/engine/threads.c"
 END
-others=$(for part in microgpt.c autograd.c support/*.c; do [ $part = support/threads.c ] || echo $part; done)
+others=$(for part in microgpt.c autograd.c support/[!d]*/*.c; do [ $part = support/engine/threads.c ] || echo $part; done)
 if case $CFLAGS in *-DAUTOGRAD_LANES*) : ;; *) false ;; esac; then
     ln -s "$ROOT/data" "$T/data"
     objects=

@@ -2,7 +2,7 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/job.h"
+#include "../../support/run/job.h"
 #include "../test.h"
 
 int main(void)

@@ -6,9 +6,9 @@
 #ifndef JOB_H
 #define JOB_H
 
-#include "files.h"
+#include "../base/files.h"
 #include "model.h"
-#include "safetensors.h"
+#include "../base/safetensors.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
 #include "job.h"
-#include "processors.h"
-#include "threads.h"
+#include "../base/processors.h"
+#include "../engine/threads.h"
 
 #include <fcntl.h>
 

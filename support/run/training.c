@@ -5,7 +5,7 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 #ifdef MICROGPT_DEBUG
-#include "debugger/views.h"  // watch()
+#include "../debugger/views.h"  // watch()
 #endif
 
 #define REDRAW_SECONDS 0.05

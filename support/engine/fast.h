@@ -15,7 +15,7 @@
 #ifndef FAST_H
 #define FAST_H
 
-#include "../autograd.h"
+#include "../../autograd.h"
 #include "faster.h"
 #include "plan.h"
 #include "threads.h"

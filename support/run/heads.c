@@ -4,7 +4,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"
-#include "threads.h"
+#include "../engine/threads.h"
 
 #include <inttypes.h>
 #include <locale.h>

@@ -1,9 +1,9 @@
 /* options.c: the table of options, their defaults, and their values as text and back. */
 #define _XOPEN_SOURCE 700
 #include "options.h"
-#include "faster.h"
-#include "output.h"
-#include "text.h"
+#include "../engine/faster.h"
+#include "../base/output.h"
+#include "../base/text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -196,7 +196,7 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
 
 #define FAST(f, b, f_lanes, b_lanes, file)                                                         \
     {                                                                                              \
-        f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/" file                      \
+        f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/engine/" file               \
     }
 FastOperation fast_operations[N_OPS] = {
     [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, linear_forward_lanes,

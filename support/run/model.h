@@ -5,19 +5,19 @@
 #define MODEL_H
 
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
-#include "../autograd.h"
+#include "../../autograd.h"
 // defines: tape_lane(), tape_end_lanes()
-#include "faster.h"
+#include "../engine/faster.h"
 // defines: Config, the settings of a run; RELU, RELU2; LINEAR, COSINE;
 // RECIPE_MICROGPT, RECIPE_LESSON
 #include "options.h"
 // defines: say(), which prints to standard output; report(), which prints
 // the error, if there is one, and returns the exit status
-#include "output.h"
+#include "../base/output.h"
 // defines: Random, random_seed(), random_gauss(), random_below()
-#include "random.h"
+#include "../base/random.h"
 // defines: Document, Documents; N_CODES, how many characters Unicode has
-#include "text.h"
+#include "../base/text.h"
 
 typedef struct {
     uint32_t *uchars;    // [BOS] the character of each token

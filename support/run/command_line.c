@@ -1,7 +1,7 @@
 /* command_line.c: the table of commands, the command line and the help. */
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
-#include "output.h"
+#include "../base/output.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -8,10 +8,10 @@
  * does all of this as a table, and more that takes longer, at the sizes of its options.
  */
 #define _XOPEN_SOURCE 700
-#include "adam.h"
-#include "faster.h"
+#include "../engine/adam.h"
+#include "../engine/faster.h"
 #include "job.h"
-#include "threads.h"
+#include "../engine/threads.h"
 
 #include <assert.h>
 #include <float.h>
@@ -460,9 +460,10 @@ static bool prove_adam(const Config *config)
         compare(models[0].params, models[1].params, N_PARAMETERS, &difference, &largest);
         compare(models[0].m, models[1].m, N_PARAMETERS, &difference, &largest);
         compare(models[0].v, models[1].v, N_PARAMETERS, &difference, &largest);
-        in_use.adam = agrees(difference / largest, SAME, "adam: its loop and the fast version",
-                             "adam() in microgpt.c and move_parameters() in support/adam.c differ; "
-                             "running adam()");
+        in_use.adam =
+            agrees(difference / largest, SAME, "adam: its loop and the fast version",
+                   "adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; "
+                   "running adam()");
     }
     tape_free(&models[0].tape);
     tape_free(&models[1].tape);
@@ -551,11 +552,13 @@ static const struct {
     {ENTRIES, ATOMS, "one entry per call, and atoms",
      "gpt() in microgpt.c as atoms and as entries of autograd.c differ; running the atoms"},
     {LANES, ENTRIES, "positions side by side, and one after another",
-     "the order of the tape and lanes in support/lanes.c differ; running the order of the tape"},
+     "the order of the tape and lanes in support/engine/lanes.c differ; running the order of the "
+     "tape"},
     {THREADS, LANES, "three threads, and one",
-     "one thread and share() in support/threads.c differ; try --threads 1"},
+     "one thread and share() in support/engine/threads.c differ; try --threads 1"},
     {PARTS, LANES, "a batch in parts, and on one tape",
-     "share_of_loss() in microgpt.c and fast_batch() in support/batch.c differ; running one tape"},
+     "share_of_loss() in microgpt.c and fast_batch() in support/run/batch.c differ; running one "
+     "tape"},
 };
 
 // The largest difference of the losses, or of the gradients.

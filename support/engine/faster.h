@@ -2,7 +2,7 @@
 #ifndef FASTER_H
 #define FASTER_H
 
-#include "../autograd.h"
+#include "../../autograd.h"
 
 // Does this build have it? Only where -DAUTOGRAD_LANES is set, as make does.
 extern const bool have_faster;

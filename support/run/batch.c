@@ -10,9 +10,9 @@
  * And a step of Adam, many parameters at a time.
  */
 #define _XOPEN_SOURCE 700
-#include "adam.h"
+#include "../engine/adam.h"
 #include "job.h"
-#include "threads.h"
+#include "../engine/threads.h"
 
 enum { PART = 4, MOST_PARTS = 16, SMALL_MODEL = 1 << 14 };  // documents; parts; parameters
 

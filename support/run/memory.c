@@ -5,7 +5,7 @@
  * is refused before it takes anything.
  */
 #define _XOPEN_SOURCE 700
-#include "faster.h"
+#include "../engine/faster.h"
 #include "job.h"
 
 bool fits_memory(double bytes)
