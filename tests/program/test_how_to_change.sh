@@ -166,7 +166,7 @@ same "help knows them" "1 1 1" "$("$P" --help | grep -c '^  microgpt params MODE
 "$P" -q --steps 3 --activation tanh >"$T/stdout" 2>&1
 same_file "the build for the debugger computes the same" "$T/stdout" "$T/debug"
 make -s -C "$S" microgpt.1 CC="$CC" CFLAGS="$CFLAGS -Werror" LDFLAGS="$LDFLAGS" >"$T/make.log" 2>&1
-same "the manual page knows them" "2 1 1" "$(grep -c '^.B microgpt params\|^.SH OPTIONS OF params' "$S/microgpt.1") $(
+same "the manual page knows them" "2 1 2" "$(grep -c '^.B microgpt params\|^.SH OPTIONS OF params' "$S/microgpt.1") $(
     grep -c '^.fB.-.-warmup.fR .fIN.fR' "$S/microgpt.1") $(grep -c '^.fB.-.-activation.fR .fIrelu|relu2|tanh.fR' "$S/microgpt.1")"
 
 # --- All tests, as a user runs them.
