@@ -39,13 +39,13 @@ static bool add_part(Page *page, const char *argv0, const char *part, const char
 {
     unsigned char *bytes = NULL;
     size_t n = 0;
-    if (!append(page, open, strlen(open))) return false;
+    bool ok = append(page, open, strlen(open));
     if (strcmp(part, "model.js") == 0) {
         page->place = page->n_html;
-    } else if (!read_part(argv0, part, &bytes, &n)) {
-        return false;
+    } else {
+        ok = ok && read_part(argv0, part, &bytes, &n);
     }
-    bool ok = append(page, bytes, n) && append(page, end, strlen(end));
+    ok = ok && append(page, bytes, n) && append(page, end, strlen(end));
     free(bytes);
     return ok;
 }
