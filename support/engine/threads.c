@@ -54,7 +54,7 @@ const bool have_threads = false;
 #endif
 
 #define LATE 2e-4  // seconds that the others may take longer than this thread took
-enum { SPINS = 4000, STACK = 1024 * 1024 };
+enum { SPINS = 4000, STACK = 2 * 1024 * 1024 };
 
 static struct Pool {
     _Alignas(64) atomic_uint_fast64_t ticket;  // which work, and the parts that are left

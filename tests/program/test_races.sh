@@ -4,7 +4,7 @@
 # shellcheck disable=SC2086
 . tests/lib.sh
 
-tr '\n' ' ' <data/names.txt | fold -w 140 | head -n 40 >"$T/docs"
+tr '\n' ' ' <data/names.txt | fold -w 120 | head -n 40 >"$T/docs"
 ln -s "$ROOT/data" "$T/data"
 sources="microgpt.c autograd.c $(echo support/[!d]*/*.c)"
 fast='-g -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES -pthread'
@@ -21,7 +21,7 @@ watched()
             --block-size 128 --steps 2
     done
     same_file "three threads: the same model" "$T/model.1" "$T/model.3"
-    runs "watched: eval" "$@" eval "$T/model.3" --docs 40 --threads 3
+    runs "watched: eval" "$@" eval "$T/model.3" --docs 40 --threads 3 -q
     runs "watched: heads" "$@" heads "$T/model.3" --docs 20 --threads 3
 }
 
