@@ -210,5 +210,5 @@ FastOperation fast_operations[N_OPS] = {
 
 #else
 
-FastOperation fast_operations[N_OPS] = {{NULL}};
+FastOperation fast_operations[N_OPS];  // none
 #endif

@@ -66,9 +66,9 @@ static void do_part(void *context, size_t part, size_t n_parts, double *unused)
 
 void multiply_tasks(const Task *tasks, size_t n, size_t work)
 {
+    assert(n >= 1 && n <= MAX_TASKS);
     Plan plan = {.tasks = tasks, .n = n};
     size_t parts = parts_of(work), wanted = parts < 2 * n ? 1 : parts / n, n_parts = 0;
-    assert(n >= 1 && n <= MAX_TASKS);
     for (size_t i = 0; i < n; i++) {
         if (parts < 2) {
             multiply_matrices(&tasks[i]);

@@ -285,8 +285,8 @@ void multiply_matrices(const Task *task)
     // too large for a small stack
     static _Thread_local _Alignas(64) double block[MAX_LANES * PITCH], panel[DEPTH * WIDTH];
     const Product *p = task->p;
-    size_t rows = p->rows[p->n - 1];
     assert(p->n <= MAX_LANES && task->first % DOWN == 0 && task->left % WIDTH == 0);
+    size_t rows = p->rows[p->n - 1];
     assert(task->end <= (task->use == WEIGHTS ? rows : p->n));
     assert(task->right <= (task->use == OUTPUTS ? rows : p->cols));
     size_t n_k = task->use == WEIGHTS ? p->n : task->use == OUTPUTS ? p->cols : rows;

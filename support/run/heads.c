@@ -6,6 +6,7 @@
 #include "job.h"
 #include "../engine/threads.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <locale.h>
 
@@ -262,6 +263,7 @@ static bool read_maps(Job *job, size_t n)
     const Model *model = &job->run.model;
     size_t n_heads = model->n_layer * model->n_head, n_found = 0;
     Attention attention = {0};
+    assert(n >= 1 && n_heads >= 1);
     job->maps = calloc(map_row(n_heads, n, 0), sizeof *job->maps);
     if (!job->maps) return no_memory();
     for (size_t at = model->tape.kept_entries; at < model->tape.n_entries; at++) {

@@ -133,7 +133,7 @@ static size_t next_likeliest(const double *logits, size_t n, size_t last)
     size_t best = n;
     for (size_t k = 0; k < n; k++) {
         bool after =
-            last == n || logits[k] < logits[last] || (logits[k] <= logits[last] && k > last);
+            last >= n || logits[k] < logits[last] || (k > last && logits[k] <= logits[last]);
         if (after && (best == n || logits[k] > logits[best])) best = k;
     }
     return best;
@@ -249,11 +249,11 @@ static void say_title(const Run *run, Terminal screen, const double *logits, siz
 {
     size_t n = run->model.vocab_size, BOS = run->model.BOS;
     size_t target = run->model.tokens[query + 1], guess = argmax(logits, n);
-    Label names[] = {token_label(run, screen, target), token_label(run, screen, guess)};
-    const char *comes = target == BOS ? "the end" : names[0].text;
-    const char *guessed = guess == BOS ? "the end" : names[1].text;
+    Label next = token_label(run, screen, target), likeliest = token_label(run, screen, guess);
+    const char *comes = target == BOS ? "the end" : next.text;
+    const char *guessed = guess == BOS ? "the end" : likeliest.text;
     char text[256] = "after ";
-    int wide = names[0].columns + names[1].columns - 2;  // columns beyond one per character
+    int wide = next.columns + likeliest.columns - 2;  // columns beyond one per character
     if (query > 8) append(text, "..");
     for (size_t i = query > 8 ? query - 8 : 0; i <= query; i++) {
         Label label = position_label(run, screen, i);
