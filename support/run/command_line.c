@@ -156,7 +156,7 @@ static void default_text(const Option *option, char *text, size_t room)
     option_text(option, &microgpt, a, sizeof a);
     option_text(option, &lesson, b, sizeof b);
     bool differ = strcmp(a, b) != 0 && option->offset != FIELD(recipe);
-    bool none = !*a || strstr(option->help, "(default: ");
+    bool none = !*a || option->kind == FLAG || strstr(option->help, "(default: ");
     snprintf(text, none ? 1 : room, " (%s%s%s)", a, differ ? "; lesson: " : "", differ ? b : "");
 }
 
