@@ -1,5 +1,5 @@
 /* Faults on demand: stands between the program and the C library, counts the calls that can fail, and lets one of them
- * fail. Linked with -Wl,--wrap=CALL for every CALL below; tests/faults/test_faults.sh does that and judges what happens.
+ * fail. tests/faults/helpers.sh links it with -Wl,--wrap=CALL for each WRAP below; the tests judge what happens.
  *
  *   FAULT='write 3 ENOSPC'   the third call of write fails with this error
  *   FAULT='read 2 SHORT'     the second read gives half of what it could
@@ -12,8 +12,9 @@
  *   FAULT_HAPPENED=FILE      in this file are, once the fault is injected, the steps that were done before it
  *   FAULT_TERMINAL=1         standard output passes for a terminal, so that every line is a write of its own
  *
- * What goes to standard error is left alone, so that the program can say what went wrong. Whatever happens, a file that
- * takes its final name must have been flushed to disk, as must the log, and then its folder: if not, the status is 96.
+ * What goes to standard error is left alone, so that the program can say what went wrong. Whatever happens, a new file is
+ * private while it is written; when it takes its final name it has been flushed to disk, as has the log; and then its
+ * folder is: if not, the status is 96.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,42 +31,23 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum {
-    MALLOC,
-    CALLOC,
-    REALLOC,
-    VSNPRINTF,
-    PTHREAD_CREATE,
-    OPEN,
-    READ,
-    WRITE,
-    CLOSE,
-    FSYNC,
-    RENAME,
-    LINK,
-    FTRUNCATE,
-    LSEEK,
-    FCHMOD,
-    FCHOWN,
-    POLL,
-    SIGPROCMASK,
-    OPEN_FOLDER,
-    FSYNC_FOLDER,
-    N_CALLS
-};
-static const char *const names[N_CALLS] = {
-    "malloc", "calloc", "realloc", "vsnprintf",   "pthread_create", "open",        "read",
-    "write",  "close",  "fsync",   "rename",      "link",           "ftruncate",   "lseek",
-    "fchmod", "fchown", "poll",    "sigprocmask", "open_folder",    "fsync_folder"};
+// Up to realloc they take memory, from open on they are of the system, and from write on they change it.
+// clang-format off
+#define CALLS(X) X(malloc) X(calloc) X(realloc) X(vsnprintf) X(pthread_create) X(open) X(read) X(write) X(close) \
+    X(fsync) X(rename) X(link) X(ftruncate) X(lseek) X(fchmod) X(fchown) X(poll) X(sigprocmask) X(open_folder) \
+    X(fsync_folder)
+#define ERRORS(X) X(ENOMEM) X(EIO) X(EINTR) X(ENOSPC) X(EACCES) X(EMFILE) X(EEXIST) X(EINVAL) X(EAGAIN) X(EPERM) X(EBUSY)
+#define NUMBER(call) OF_##call,
+#define NAME(call) #call,
+#define ERROR(name) {#name, name},
+// clang-format on
+enum { CALLS(NUMBER) N_CALLS };
+static const char *const names[N_CALLS] = {CALLS(NAME)};
+enum { SHORT = -1, DRIBBLE = -2, SIGNAL = -3 };
 static const struct {
     const char *name;
     int number;
-} errors[] = {
-    {"ENOMEM", ENOMEM}, {"EIO", EIO},       {"EINTR", EINTR},   {"ENOSPC", ENOSPC},
-    {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"EEXIST", EEXIST}, {"EINVAL", EINVAL},
-    {"EAGAIN", EAGAIN}, {"EPERM", EPERM},   {"EBUSY", EBUSY},
-};
-enum { SHORT = -1, DRIBBLE = -2, SIGNAL = -3 };
+} kinds[] = {ERRORS(ERROR){"SHORT", SHORT}, {"DRIBBLE", DRIBBLE}, {"SIGNAL", SIGNAL}};
 
 static long counts[N_CALLS], of_the_system, at;
 static unsigned long long steps;
@@ -75,31 +57,16 @@ static bool happened, over;  // over: the program has ended, and what counts its
 static int part = -1;                  // the new file: its last descriptor
 static bool written, renamed, logged;  // since it, its folder or the log was last flushed to disk
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *argument);
-bool __real_after_step(void *run, uint64_t step, double loss);
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-int __real_open(const char *name, int flags, ...);
-ssize_t __real_read(int file, void *bytes, size_t n);
-ssize_t __real_write(int file, const void *bytes, size_t n);
-int __real_close(int file);
-int __real_fsync(int file);
-int __real_rename(const char *from, const char *to);
-int __real_link(const char *from, const char *to);
-int __real_ftruncate(int file, off_t n);
-off_t __real_lseek(int file, off_t n, int whence);
-int __real_fchmod(int file, mode_t mode);
-int __real_fchown(int file, uid_t owner, gid_t group);
-int __real_poll(struct pollfd *files, nfds_t n, int milliseconds);
-int __real_sigprocmask(int how, const sigset_t *set, sigset_t *old);
-int __real_isatty(int file);
-int __real_vsnprintf(char *text, size_t room, const char *format, va_list args);
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
 
-static void touch(const char *name)
+static void note_that_it_happened(void)
 {
     static bool done;
+    const char *name = getenv("FAULT_HAPPENED");
     FILE *file = name && !done ? fopen(name, "w") : NULL;
     done = true;
     if (file) {
@@ -108,9 +75,9 @@ static void touch(const char *name)
     }
 }
 
-static void not_flushed(const char *what)
+static void broken(const char *file, const char *promise)
 {
-    fprintf(stderr, "%s is not flushed to disk\n", what);
+    fprintf(stderr, "%s is not %s\n", file, promise);
     _exit(96);
 }
 
@@ -123,39 +90,25 @@ static void write_counts(void)
     for (int i = 0; file && i < N_CALLS; i++) {
         fprintf(file, "%s %ld\n", names[i], counts[i]);
     }
-    if (file) {
-        fclose(file);
-    }
-    if (renamed) not_flushed("the name of a file");
+    if (file) fclose(file);
+    if (renamed) broken("the name of a file", "flushed to disk");
 }
 
 static void set_up(void)
 {
     static bool done;
-    const char *fault = getenv("FAULT");
-    char call_name[32], error_name[16];
-    if (done) {
-        return;
-    }
+    char call_name[32], kind_name[16];
+    if (done) return;
     done = true;
     atexit(write_counts);
-    if (!fault || !*fault) {
-        return;
-    }
-    if (sscanf(fault, "%31s %ld %15s", call_name, &at, error_name) != 3) {
-        fprintf(stderr, "FAULT: not understood\n");
-        exit(99);
-    }
-    for (int i = 0; i < N_CALLS; i++) {
+    if (!is_set("FAULT")) return;
+    bool known = sscanf(getenv("FAULT"), "%31s %ld %15s", call_name, &at, kind_name) == 3;
+    for (int i = 0; known && i < N_CALLS; i++) {
         call = strcmp(names[i], call_name) == 0 ? i : call;
     }
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        kind = strcmp(errors[i].name, error_name) == 0 ? errors[i].number : kind;
+    for (size_t i = 0; known && i < sizeof kinds / sizeof kinds[0]; i++) {
+        kind = strcmp(kinds[i].name, kind_name) == 0 ? kinds[i].number : kind;
     }
-    kind = strcmp(error_name, "SHORT") == 0     ? SHORT
-           : strcmp(error_name, "SIGNAL") == 0  ? SIGNAL
-           : strcmp(error_name, "DRIBBLE") == 0 ? DRIBBLE
-                                                : kind;
     if ((call < 0) != (kind == SIGNAL) || !kind) {
         fprintf(stderr, "FAULT: not understood\n");
         exit(99);
@@ -167,19 +120,16 @@ static bool fails(int which)
 {
     set_up();
     long n = __atomic_add_fetch(&counts[which], 1, __ATOMIC_SEQ_CST);
-    const char *stays = getenv("FAULT_STAYS");
-    if (which >= OPEN && ++of_the_system == at && kind == SIGNAL) {
-        touch(getenv("FAULT_HAPPENED"));
+    if (which >= OF_open && ++of_the_system == at && kind == SIGNAL) {
+        note_that_it_happened();
         kill(getpid(), SIGTERM);
     }
-    bool memory = call <= REALLOC, writes = which >= WRITE && call != PTHREAD_CREATE;
-    bool gone = memory ? which <= REALLOC : which == call || writes;
-    bool again = happened && stays && *stays && gone;
-    if (over || kind < 0 || !(again || (which == call && n == at))) {
-        return false;
-    }
+    bool writes = which >= OF_write && call != OF_pthread_create;
+    bool gone = call <= OF_realloc ? which <= OF_realloc : which == call || writes;
+    bool again = happened && gone && is_set("FAULT_STAYS");
+    if (over || kind < 0 || !(again || (which == call && n == at))) return false;
     happened = true;
-    touch(getenv("FAULT_HAPPENED"));
+    note_that_it_happened();
     errno = kind;
     return true;
 }
@@ -189,11 +139,11 @@ static bool fails_or_shrinks(int which, size_t *n)
 {
     bool failed = fails(which);
     if (which == call && kind == SHORT && counts[which] == at) {
-        touch(getenv("FAULT_HAPPENED"));
+        note_that_it_happened();
         *n = (*n + 1) / 2;  // of one byte, one
     }
     if (which == call && kind == DRIBBLE && counts[which] >= at) {
-        touch(getenv("FAULT_HAPPENED"));
+        note_that_it_happened();
         *n = *n < 3 ? *n : 3;
         errno = EINTR;
         failed = counts[which] % 2 == 0;
@@ -201,71 +151,82 @@ static bool fails_or_shrinks(int which, size_t *n)
     return failed;
 }
 
-bool __wrap_after_step(void *run, uint64_t step, double loss)
+// A call that either fails, with this result, or is made.
+#define WRAP(type, name, parameters, arguments, failure)                                           \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters { return fails(OF_##name) ? failure : __real_##name arguments; }
+WRAP(void *, malloc, (size_t n), (n), NULL)
+WRAP(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+WRAP(void *, realloc, (void *p, size_t n), (p, n), NULL)
+WRAP(int, vsnprintf, (char *text, size_t room, const char *format, va_list args),
+     (text, room, format, args), -1)
+WRAP(int, pthread_create,
+     (pthread_t * thread, const pthread_attr_t *how, void *(*start)(void *), void *argument),
+     (thread, how, start, argument), EAGAIN)
+WRAP(int, ftruncate, (int file, off_t n), (file, n), -1)
+WRAP(off_t, lseek, (int file, off_t n, int whence), (file, n, whence), -1)
+WRAP(int, fchmod, (int file, mode_t mode), (file, mode), -1)
+WRAP(int, fchown, (int file, uid_t owner, gid_t group), (file, owner, group), -1)
+WRAP(int, poll, (struct pollfd * files, nfds_t n, int milliseconds), (files, n, milliseconds), -1)
+WRAP(int, sigprocmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old), -1)
+
+#define REAL(type, name, parameters)                                                               \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters
+REAL(bool, after_step, (void *run, uint64_t step, double loss))
 {
     steps = step + 1;
     return __real_after_step(run, step, loss);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *argument)
+REAL(int, isatty, (int file))
 {
-    return fails(PTHREAD_CREATE) ? EAGAIN
-                                 : __real_pthread_create(thread, attributes, start, argument);
+    return is_set("FAULT_TERMINAL") && file == STDOUT_FILENO ? 1 : __real_isatty(file);
 }
 
-void *__wrap_malloc(size_t n) { return fails(MALLOC) ? NULL : __real_malloc(n); }
-void *__wrap_calloc(size_t n, size_t size) { return fails(CALLOC) ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *p, size_t n) { return fails(REALLOC) ? NULL : __real_realloc(p, n); }
-
-int __wrap_vsnprintf(char *text, size_t room, const char *format, va_list args)
+REAL(int, open, (const char *name, int flags, ...))
 {
-    return fails(VSNPRINTF) ? -1 : __real_vsnprintf(text, room, format, args);
-}
-
-int __wrap_open(const char *name, int flags, ...)
-{
-    mode_t mode = 0;
-    if (flags & O_CREAT) {
-        va_list args;
-        va_start(args, flags);
-        mode = (mode_t)va_arg(args, int);
-        va_end(args);
-    }
-    bool failed = fails(flags & O_DIRECTORY ? OPEN_FOLDER : OPEN);
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    bool failed = fails(flags & O_DIRECTORY ? OF_open_folder : OF_open);
     if (flags & O_DIRECTORY && failed) renamed = false;  // no way to flush it
     int file = failed ? -1 : __real_open(name, flags, mode);
     if (flags & O_EXCL && file >= 0) part = file;
     return file;
 }
 
-ssize_t __wrap_read(int file, void *bytes, size_t n)
+REAL(ssize_t, read, (int file, void *bytes, size_t n))
 {
-    return fails_or_shrinks(READ, &n) ? -1 : __real_read(file, bytes, n);
+    return fails_or_shrinks(OF_read, &n) ? -1 : __real_read(file, bytes, n);
 }
 
-ssize_t __wrap_write(int file, const void *bytes, size_t n)
+REAL(ssize_t, write, (int file, const void *bytes, size_t n))
 {
-    if (file != STDERR_FILENO && fails_or_shrinks(WRITE, &n)) return -1;
+    struct stat info = {0};
+    if (file != STDERR_FILENO && fails_or_shrinks(OF_write, &n)) return -1;
+    if (file == part && fstat(file, &info) == 0 && info.st_mode & 077) broken("it", "private");
     written = written || file == part;
     logged = logged || (file > STDERR_FILENO && file != part);
     return __real_write(file, bytes, n);
 }
 
 // The file is closed all the same, as Linux does it.
-int __wrap_close(int file)
+REAL(int, close, (int file))
 {
     int done = __real_close(file);
-    return fails(CLOSE) ? -1 : done;
+    if (file == part) part = -1;
+    return fails(OF_close) ? -1 : done;
 }
 
-int __wrap_fsync(int file)
+REAL(int, fsync, (int file))
 {
     struct stat info;
     bool folder = fstat(file, &info) == 0 && S_ISDIR(info.st_mode);
     if (folder) renamed = false;
     if (!folder && file != part) logged = false;
-    if (fails(folder ? FSYNC_FOLDER : FSYNC)) return -1;
+    if (fails(folder ? OF_fsync_folder : OF_fsync)) return -1;
     if (file == part) written = false;
     return __real_fsync(file);
 }
@@ -274,52 +235,22 @@ static void check_flushed(const char *from)
 {
     size_t n = strlen(from);
     bool is_part = n > 5 && strcmp(from + n - 5, ".part") == 0;
-    if (is_part && written) not_flushed(from);
-    if (is_part && logged) not_flushed("the log, which is behind the model,");
+    if (is_part && written) broken(from, "flushed to disk");
+    if (is_part && logged) broken("the log, which is behind the model,", "flushed to disk");
     renamed = renamed || is_part;
 }
 
-int __wrap_rename(const char *from, const char *to)
+REAL(int, rename, (const char *from, const char *to))
 {
-    if (fails(RENAME)) return -1;
+    if (fails(OF_rename)) return -1;
     check_flushed(from);
     return __real_rename(from, to);
 }
-int __wrap_link(const char *from, const char *to)
+
+REAL(int, link, (const char *from, const char *to))
 {
-    const char *none = getenv("FAULT_NO_LINKS");
-    if (fails(LINK)) return -1;
+    if (fails(OF_link)) return -1;
     check_flushed(from);
     errno = EPERM;
-    return none && *none ? -1 : __real_link(from, to);
-}
-int __wrap_ftruncate(int file, off_t n)
-{
-    return fails(FTRUNCATE) ? -1 : __real_ftruncate(file, n);
-}
-off_t __wrap_lseek(int file, off_t n, int whence)
-{
-    return fails(LSEEK) ? -1 : __real_lseek(file, n, whence);
-}
-int __wrap_fchmod(int file, mode_t mode) { return fails(FCHMOD) ? -1 : __real_fchmod(file, mode); }
-
-int __wrap_fchown(int file, uid_t owner, gid_t group)
-{
-    return fails(FCHOWN) ? -1 : __real_fchown(file, owner, group);
-}
-
-int __wrap_poll(struct pollfd *files, nfds_t n, int milliseconds)
-{
-    return fails(POLL) ? -1 : __real_poll(files, n, milliseconds);
-}
-
-int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-    return fails(SIGPROCMASK) ? -1 : __real_sigprocmask(how, set, old);
-}
-
-int __wrap_isatty(int file)
-{
-    const char *terminal = getenv("FAULT_TERMINAL");
-    return terminal && *terminal && file == STDOUT_FILENO ? 1 : __real_isatty(file);
+    return is_set("FAULT_NO_LINKS") ? -1 : __real_link(from, to);
 }

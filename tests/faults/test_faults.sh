@@ -5,26 +5,16 @@
 # takes long
 . tests/lib.sh
 
-CALLS='malloc calloc realloc vsnprintf pthread_create open read write close fsync rename link ftruncate lseek fchmod
-    fchown poll sigprocmask'
-injected=0
+. tests/faults/helpers.sh
 
-wraps=
-for call in $CALLS isatty after_step; do
-    wraps="$wraps,--wrap=$call"
-done
+injected=0
 flags='-O1 -g'
 case $CFLAGS in *--coverage*) flags=$CFLAGS SANITIZE= ;; esac
 # shellcheck disable=SC2086
-build() { $CC -std=c11 $flags -D_XOPEN_SOURCE=700 $1 -Wl$wraps -o "$T/microgpt" $SOURCES tests/faults/faults.c -lm; }
-if ! build "$SANITIZE" >"$T/build.log" 2>&1; then
-    if ! build '' >"$T/build.log" 2>&1; then
-        skip 'fault injection' "$CC cannot link with --wrap: $(head -n 1 "$T/build.log")"
-        finish
-    fi
+if ! build_with_faults $flags $SANITIZE && ! build_with_faults $flags; then
+    skip 'fault injection' "$CC cannot link with --wrap: $(head -n 1 "$T/build.log")"
+    finish
 fi
-ASAN_OPTIONS=detect_leaks=1:exitcode=98:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:exitcode=97
-export ASAN_OPTIONS UBSAN_OPTIONS
 
 mkdir "$T/data"
 cp -r data/names.txt data/page "$T/data/"           # where the program looks for what it comes with
@@ -134,7 +124,7 @@ saved_as_far_as_it_came()
     keep | resume) found=$W/model ;;
     *) return ;;
     esac
-    step=$(tr ',' '\n' <"$found" 2>/dev/null | sed -n 's/^"train.step":"\([0-9]*\)"$/\1/p' | head -n 1)
+    step=$(step_of "$found")
     [ "${step:-0}" -ge "$(cat "$T/happened")" ] ||
         trouble="a model of step ${step:-none}, after step $(cat "$T/happened"): $(cat "$T/stderr")"
 }
@@ -197,93 +187,78 @@ count()
 
 calls_of() { sed -n "s/^$1 //p" "$T/counts"; }
 
-export FAULT_HAPPENED FAULT_TERMINAL FAULT_STAYS FAULT_NO_LINKS FAULT
+# try SCENARIO CALL VERDICT KIND...: each of these faults. With a +, it stays.
+try()
+{
+    tried=$1 faulty=$2 verdict=$3 n=$(calls_of "$2")
+    shift 3
+    for kind; do
+        FAULT_STAYS=${kind##*[!+]} times=$n
+        [ "$kind" != DRIBBLE ] || [ "$n" -eq 0 ] || times=1
+        [ "$times" -eq 0 ] || fault "$tried" "$faulty" "${kind%+}" "$verdict" "$times"
+    done
+    FAULT_STAYS=
+}
+
+# What is tried with each call, and how the program must take it.
+cat >"$T/faults" <<'END'
+malloc failed ENOMEM ENOMEM+
+calloc failed ENOMEM ENOMEM+
+realloc failed ENOMEM ENOMEM+
+vsnprintf either ENOMEM
+pthread_create failed EIO
+open failed EMFILE
+open survived EINTR
+read failed EIO
+read survived EINTR EAGAIN SHORT DRIBBLE
+write failed ENOSPC EIO
+write survived EINTR EAGAIN SHORT DRIBBLE
+close either EIO
+fsync failed EIO
+fsync survived EINTR
+rename failed EBUSY EPERM
+link survived EPERM
+ftruncate failed EIO
+lseek failed EIO
+fchmod survived EPERM
+fchown survived EPERM
+poll survived EINTR ENOMEM
+sigprocmask survived EINVAL
+open_folder survived EACCES
+fsync_folder survived EIO
+END
 for s in $scenarios; do
     count "$s" || continue
-    while read -r call n; do
-        [ "$n" -gt 0 ] || continue
-        case $call in
-        malloc | calloc | realloc)
-            fault "$s" "$call" ENOMEM failed "$n"
-            FAULT_STAYS=yes
-            fault "$s" "$call" ENOMEM failed "$n"
-            FAULT_STAYS=
-            ;;
-        any) ;;
-        vsnprintf) fault "$s" vsnprintf ENOMEM either "$n" ;;
-        read)
-            fault "$s" read EIO failed "$n"
-            fault "$s" read EINTR survived "$n"
-            fault "$s" read EAGAIN survived "$n"
-            fault "$s" read SHORT survived "$n"
-            fault "$s" read DRIBBLE survived 1
-            ;;
-        write)
-            fault "$s" write ENOSPC failed "$n"
-            fault "$s" write EIO failed "$n"
-            fault "$s" write EINTR survived "$n"
-            fault "$s" write EAGAIN survived "$n"
-            fault "$s" write SHORT survived "$n"
-            fault "$s" write DRIBBLE survived 1
-            ;;
-        open)
-            fault "$s" open EMFILE failed "$n"
-            fault "$s" open EINTR survived "$n"
-            ;;
-        close) fault "$s" close EIO either "$n" ;;
-        poll)
-            fault "$s" poll EINTR survived "$n"
-            fault "$s" poll ENOMEM survived "$n"
-            ;;
-        link) fault "$s" link EPERM survived "$n" ;;
-        fchmod | fchown) fault "$s" "$call" EPERM survived "$n" ;;
-        sigprocmask) fault "$s" sigprocmask EINVAL survived "$n" ;;
-        open_folder) fault "$s" open_folder EACCES survived "$n" ;;
-        fsync_folder) fault "$s" fsync_folder EIO survived "$n" ;;
-        fsync)
-            fault "$s" fsync EIO failed "$n"
-            fault "$s" fsync EINTR survived "$n"
-            ;;
-        rename)
-            fault "$s" rename EBUSY failed "$n"
-            fault "$s" rename EPERM failed "$n"
-            ;;
-        *) fault "$s" "$call" EIO failed "$n" ;;
-        esac
-    done <"$T/counts"
+    while read -r call verdict kinds; do
+        # shellcheck disable=SC2086
+        try "$s" "$call" "$verdict" $kinds
+    done <"$T/faults"
 done
+same 'every call that is counted is tried' "$(sed 1d "$T/counts" | cut -d ' ' -f 1 | sort)" "$(cut -d ' ' -f 1 "$T/faults" | sort -u)"
 
 # Once more where every line is a write of its own, so that each thing said is one that fails.
 for s in $scenarios; do
     case $s in stdin | shipped | save | keep | resume | page) continue ;; esac
-    count "$s by line" || continue
-    fault "$s by line" write EIO failed "$(calls_of write)"
+    count "$s by line" && try "$s by line" write failed EIO
 done
 
 # Where a model is saved: a name that is new, numbers that cross the end of the buffer in all places, a folder that
-# cannot be flushed, names that are taken; and a disk that is gone from some call on.
-if [ -f "$T/old.model" ]; then
-    for s in new layers large; do
-        count "$s" || continue
-        fault "$s" write ENOSPC failed "$(calls_of write)"
-    done
-    if count save; then
-        fault save fsync_folder EINVAL survived "$(calls_of fsync_folder)"
-        fault save open EEXIST either "$(calls_of open)"
-        FAULT_STAYS=yes
-        fault save open EEXIST failed "$(calls_of open)"
-        for c in write fsync rename; do
-            fault save $c EIO failed "$(calls_of $c)"
-        done
-        FAULT_STAYS=
-    fi
-    FAULT_NO_LINKS=yes
-    for s in keep save; do
-        count $s || continue
-        fault $s rename EBUSY failed "$(calls_of rename)"
-        fault $s fsync_folder EIO survived "$(calls_of fsync_folder)"
-    done
-    FAULT_NO_LINKS=
+# cannot be flushed, names that are taken; a disk that is gone from some call on; and one without hard links.
+for s in new layers large; do
+    count "$s" && try "$s" write failed ENOSPC
+done
+if count save; then
+    try save fsync_folder survived EINVAL
+    try save open either EEXIST
+    try save open failed EEXIST+
+    for call in write fsync rename; do try save $call failed EIO+; done
 fi
+FAULT_NO_LINKS=yes
+for s in keep save; do
+    if count $s; then
+        try $s rename failed EBUSY
+        try $s fsync_folder survived EIO
+    fi
+done
 ok "$injected faults injected, one at a time"
 finish

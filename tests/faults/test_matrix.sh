@@ -8,22 +8,17 @@
 # takes long
 ALL=1
 . tests/lib.sh
+. tests/faults/helpers.sh
 : "${FAULTS:=150}" "${SEED:=$(date +%Y%m%d)}"
 
-wraps=
-for call in malloc calloc realloc vsnprintf pthread_create open read write close fsync rename link ftruncate lseek fchmod \
-    fchown poll sigprocmask isatty after_step; do
-    wraps="$wraps,--wrap=$call"
-done
-fast='-O1 -g -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES -pthread -D_XOPEN_SOURCE=700'
+fast='-O1 -g -ffp-contract=fast -fno-math-errno -DAUTOGRAD_LANES -pthread'
 march=$($CC -march=native -E -x c /dev/null >/dev/null 2>&1 && echo -march=native)
 # shellcheck disable=SC2086
-if ! $CC -std=c11 $fast $march $SANITIZE -Wl$wraps -o "$T/microgpt" $SOURCES tests/faults/faults.c -lm >"$T/build.log" 2>&1; then
+if ! build_with_faults $fast $march $SANITIZE; then
     skip 'the engine under faults' "no such build with $CC: $(head -n 1 "$T/build.log")"
     finish
 fi
-ASAN_OPTIONS=detect_leaks=0:exitcode=98:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:exitcode=97
-export ASAN_OPTIONS UBSAN_OPTIONS FAULT FAULT_STAYS FAULT_HAPPENED
+ASAN_OPTIONS=detect_leaks=0:exitcode=98:allocator_may_return_null=1
 mkdir "$T/data"
 head -n 30 data/names.txt >"$T/data/names.txt"
 W=$T/work
@@ -62,8 +57,6 @@ grep '^[0-9]' "$T/all" | awk -v seed="$SEED" '
     BEGIN { srand(seed) }
     { print rand() * ($3 == "any" ? 6 : 1), $0 }    # signals are many
 ' | sort -n | cut -d ' ' -f 2- | if [ "$FAULTS" = all ]; then cat; else head -n "$FAULTS"; fi >"$T/chosen"
-
-step_of() { cat "$1" 2>/dev/null | tr ',' '\n' | sed -n 's/^"train.step":"\([0-9]*\)"$/\1/p' | head -n 1; }
 
 # Where the engine has no memory for lanes, it sums in another order: losses agree to nine digits.
 same_losses()
