@@ -9,11 +9,7 @@ passes()
 {
     passes_what=$1 S=$2
     shift 2
-    mkdir -p "$S/tests"
-    cp -R Makefile LICENSE README.md microgpt.c autograd.c autograd.h support data .clang-format "$S/"
-    for part in tests/*; do
-        [ "$part" = "$BUILD" ] || cp -R "$part" "$S/tests/"
-    done
+    copy_project "$S"
     (unset ALL JOBS VERBOSE BUILD && cd "$S" && "$@" make -s test TESTS="$parts" CC="$CC" CFLAGS='-O1 -DAUTOGRAD_LANES') >"$T/said" 2>&1
     status=$?
     same "$passes_what" "0 0 failed" "$status $(sed -n 's/^[0-9]* passed, \([0-9]* failed\).*/\1/p' "$T/said" | tail -n 1)"
