@@ -24,7 +24,7 @@ for source in tests/fuzz/fuzz_*.c; do
     if [ -s "$T/$target.log" ]; then
         not_ok "fuzz target $target" 'a build without warnings' "$(head -n 3 "$T/$target.log" | tr '\n' ' ')"
     fi
-    if (cd "$T" && "./$target" "$T/$target.input" 0 $places "$ROOT/tests/fuzz/corpus/$target"/*) >"$T/$target.out" 2>&1; then
+    if (cd "$T" && "./$target" "$T/$target.input" $places "$ROOT/tests/fuzz/corpus/$target"/*) >"$T/$target.out" 2>&1; then
         ok "fuzz target $target: $(tail -n 1 "$T/$target.out")"
     else
         not_ok "fuzz target $target" 'every promise kept' \
