@@ -1,10 +1,10 @@
 """The same steps in PyTorch: how long they take there, and whether the losses are the same.
 
-    python3 tests/bench/bench_torch.py [PROGRAM [ROUNDS]]
+    python3 tests/bench/bench_torch.py [PROGRAM]
 
 Double precision, documents that fill the block; on one thread, and on all processors. Both start from the same
-parameters, see the same documents in the same order and take the same steps of Adam, in turn; the best round of each
-counts, by the clock on the wall. The last column has the better of PyTorch's two. Skipped where there is no torch.
+parameters, see the same documents in the same order and take the same steps of Adam; the best round of each counts, by
+the clock on the wall. The last column has the better of PyTorch's two. Skipped where there is no torch.
 """
 import math
 import os
@@ -31,7 +31,8 @@ except ImportError:
 
 # layers, n_embd, heads, block, steps of a round
 CASES = [(2, 64, 4, 128, 40), (4, 128, 4, 128, 6), (4, 256, 8, 128, 3)]
-WARM, LR, BETAS, STD = 2, 0.01, (0.85, 0.99), 0.08
+WARM, ROUNDS, LR, BETAS, STD = 2, 5, 0.01, (0.85, 0.99), 0.08
+PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "./microgpt"
 
 
 def write_documents(path, length):
@@ -95,87 +96,69 @@ def rmsnorm(x):
     return x * (x.square().mean(1, keepdim=True) + 1e-5).rsqrt()
 
 
-def run_program(program, path, case, steps, threads, log):
-    """The seconds that `steps` steps take, with all that is around them."""
-    n_layer, n_embd, n_head, block_size, _ = case
-    start = time.perf_counter()
-    subprocess.run([program, "--data", path, "--n-layer", str(n_layer), "--n-embd", str(n_embd), "--n-head", str(n_head),
-                    "--block-size", str(block_size), "--steps", str(steps), "--samples", "0", "--threads", str(threads),
-                    "--quiet", "--log", log], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
-
-
-def serve():
-    """The other side of Torch: for each line of input, the seconds per step of a round."""
-    torch.set_num_threads(THREADS)
-    path, *case = sys.argv[2:]
-    n_layer, n_embd, n_head, block_size, steps = map(int, case)
+def torch_rounds(path, case, threads):
+    """In a process of its own: the seconds per step of each round, then the losses of the first."""
+    torch.set_num_threads(threads)
+    n_layer, n_embd, n_head, block_size, steps = case
     model = Model(path, n_layer, n_embd, n_head, block_size)
-    total, losses = WARM + steps, model.steps(0, WARM, WARM + steps)
-    for k, _ in enumerate(sys.stdin):
+    total, seconds = WARM + steps, []
+    losses = model.steps(0, WARM, total)
+    for k in range(ROUNDS):
         start = time.perf_counter()
         more = model.steps(WARM, total, total)       # after the first round, for the time alone
-        seconds = (time.perf_counter() - start) / steps
-        print(seconds, *(losses + more if k == 0 else []), flush=True)
+        seconds.append((time.perf_counter() - start) / steps)
+        losses += more if k == 0 else []
+    print(*seconds, *losses)
 
 
-class Torch:
-    """PyTorch in a process of its own, with so many threads."""
+def run_torch(path, case, threads):
+    said = subprocess.run([sys.executable, __file__, "--rounds", path, *map(str, case)], check=True, text=True,
+                          stdout=subprocess.PIPE, env=dict(os.environ, BENCH_THREADS=str(threads))).stdout
+    figures = [float(word) for word in said.split()]
+    return figures[:ROUNDS], figures[ROUNDS:]
 
-    def __init__(self, path, case, threads):
-        self.process = subprocess.Popen([sys.executable, __file__, "--serve", path, *map(str, case)], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env=dict(os.environ, BENCH_THREADS=str(threads)))
 
-    def round(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return [float(word) for word in self.process.stdout.readline().split()]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def run_program(path, case, threads, log):
+    """The same: a round is a run of all steps, less one of the first few."""
+    n_layer, n_embd, n_head, block_size, steps = case
+    seconds = {WARM: [], WARM + steps: []}
+    for n in [WARM, WARM + steps] * ROUNDS:
+        start = time.perf_counter()
+        subprocess.run([PROGRAM, "--data", path, "--n-layer", str(n_layer), "--n-embd", str(n_embd), "--n-head", str(n_head),
+                        "--block-size", str(block_size), "--steps", str(n), "--samples", "0", "--threads", str(threads),
+                        "--quiet", "--log", log], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seconds[n].append(time.perf_counter() - start)
+    with open(log, encoding="ascii") as file:
+        losses = [float(line.split(",")[1]) for line in file.read().split()[1:]]
+    return [(long - min(seconds[WARM])) / steps for long in seconds[WARM + steps]], losses
 
 
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else "./microgpt"
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     counts = [1, PROCESSORS] if PROCESSORS > 1 else [1]
     worst, slowest = 0, []
-    heads = "".join(f"{'microgpt, ' + str(n):>14}" for n in counts) + "".join(f"{'PyTorch, ' + str(n):>14}" for n in counts)
+    heads = "".join(f"{name + ', ' + str(n):>14}" for name in ("microgpt", "PyTorch") for n in counts)
     print(f"\n{'training, full documents':<40}{heads}{'microgpt':>10}  losses differ by")
     print(f"{'':<40}{'ms per step, on so many threads':>{14 * 2 * len(counts)}}{'/ PyTorch':>10}")
     with tempfile.TemporaryDirectory() as folder:
         path, log = os.path.join(folder, "docs.txt"), os.path.join(folder, "log.csv")
         for case in CASES:
-            n_layer, n_embd, n_head, block_size, steps = case
+            n_layer, n_embd, n_head, block_size, _ = case
             write_documents(path, block_size)
-            total, losses = WARM + steps, []
-            others = [Torch(path, case, n) for n in counts]
-            short, long = [[] for _ in counts], [[] for _ in counts]
-            torchs = [[] for _ in counts]
-            for k in range(rounds):
-                for i, n in enumerate(counts):
-                    seconds, *more = others[i].round()
-                    torchs[i].append(seconds)
-                    losses = losses or more
-                    short[i].append(run_program(program, path, case, WARM, n, log))
-                    long[i].append(run_program(program, path, case, total, n, log))
-            for other in others:
-                other.close()
-            with open(log, encoding="ascii") as file:
-                seen = [float(line.split(",")[1]) for line in file.read().split()[1:]]
-            apart = max(abs(a - b) for a, b in zip(losses, seen))
-            worst = max(worst, apart if len(seen) == total else math.inf)
-            own = [(min(b) - min(a)) / steps for a, b in zip(short, long)]
-            best = [min(t) for t in torchs]
-            slowest += [max(t) / min(t) for t in torchs + long]
+            own = [run_program(path, case, n, log) for n in counts]
+            theirs = [run_torch(path, case, n) for n in counts]
+            apart = max(abs(a - b) for a, b in zip(own[0][1], theirs[0][1]))
+            worst = max(worst, apart if len(own[0][1]) == len(theirs[0][1]) else math.inf)
+            best = [min(seconds) for seconds, _ in own + theirs]
+            slowest += [max(seconds) / min(seconds) for seconds, _ in own + theirs]
             name = f"n_embd {n_embd}, {n_head} heads, {n_layer} layers, block {block_size}"
-            print(f"{name:<40}{''.join(f'{1e3 * s:14.2f}' for s in own + best)}{min(own) / min(best):10.2f}  {apart:.0e}",
-                  flush=True)
-    print(f"Best of {rounds} rounds, double precision; PyTorch {torch.__version__}. "
+            ratio = min(best[:len(counts)]) / min(best[len(counts):])
+            print(f"{name:<40}{''.join(f'{1e3 * s:14.2f}' for s in best)}{ratio:10.2f}  {apart:.0e}", flush=True)
+    print(f"Best of {ROUNDS} rounds, double precision; PyTorch {torch.__version__}. "
           f"Noise: the slowest round took up to {max(slowest):.2f} times as long as the best.")
     return 0 if worst < 1e-9 else 1
 
 
-sys.exit(serve() if sys.argv[1:2] == ["--serve"] else main())
+if sys.argv[1:2] == ["--rounds"]:
+    torch_rounds(sys.argv[2], [int(word) for word in sys.argv[3:]], THREADS)
+else:
+    sys.exit(main())
