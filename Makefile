@@ -150,12 +150,12 @@ lessons: microgpt    ## what lessons on attention claim, and what is shown here;
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz:    ## search for input that breaks the program, FUZZ_SECONDS per target
-	@CC="$(CC)" FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) sh tests/fuzz/fuzz
 
 .PHONY: portability analyze coverage soak mutants
 portability: microgpt    ## compare the output of every available compiler and processor
 analyze:    ## run the static analyzers
-coverage:    ## list the code that no test reaches, and why
+coverage:    ## list the code that no test reaches
 soak: microgpt    ## a million steps in constant memory, then every fault in the engine
 mutants:    ## change the program in random places: which changes does no test notice?
 portability analyze coverage soak mutants:
