@@ -367,8 +367,6 @@ ends '13. and the message says what to do if it was on purpose' 1 '*checksum*on 
 before=$(dd if="$D/flipped" bs=1 skip=8 count="$header" 2>/dev/null | sed 's/"checksum":.*//')
 printf '"unknown_":' | dd of="$D/flipped" bs=1 seek=$((8 + ${#before})) conv=notrunc 2>/dev/null
 ends '13. a file without a checksum loads as before' 0 '' "$M" -q --resume "$D/flipped" --steps 12
-ends '13. bytes behind the last number, in a pipe' 1 'microgpt: *: extra bytes after the data' \
-    sh -c "echo more | cat '$D/whole' - | '$M' sample /dev/stdin"
 
 # --- 14. Mode, owner and group of the file that it replaces. (That it is private before, tests/faults/faults.c looks at.)
 "$M" -q --steps 3 --save "$D/private" --data "$D/names" >"$D/out"
