@@ -15,7 +15,7 @@ build_with_faults()
 ASAN_OPTIONS=detect_leaks=1:exitcode=98:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:exitcode=97
 export ASAN_OPTIONS UBSAN_OPTIONS FAULT FAULT_TERMINAL FAULT_STAYS FAULT_NO_LINKS FAULT_HAPPENED
 
-# In the background: a program (tests/faults/lose.c) that runs another with signals at their default.
+# Builds tests/faults/lose.c, which runs a command with signals at their default: $LOSE default COMMAND...
 build_lose() { $CC $WARN -O1 -o "$T/lose" tests/faults/lose.c && LOSE=$T/lose; }
 
 # build_stop_at FLAG...: $T/stop_at, the program to which signals come at exact moments.
