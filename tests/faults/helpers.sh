@@ -19,5 +19,8 @@ export ASAN_OPTIONS UBSAN_OPTIONS FAULT FAULT_TERMINAL FAULT_STAYS FAULT_NO_LINK
 build_lose() { $CC $WARN -O1 -o "$T/lose" tests/faults/lose.c && LOSE=$T/lose; }
 
 # build_stop_at FLAG...: $T/stop_at, the program to which signals come at exact moments.
-# shellcheck disable=SC2046,SC2086
-build_stop_at() { $CC "$@" -I. -o "$T/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm; }
+build_stop_at()
+{
+    # shellcheck disable=SC2046
+    $CC "$@" -I. -o "$T/stop_at" tests/faults/stop_at.c $(rest_of "$BUILD/objects" tests/faults/stop_at.c) -lm
+}

@@ -234,7 +234,8 @@ for s in $scenarios; do
         try "$s" "$call" "$verdict" $kinds
     done <"$T/faults"
 done
-same 'every call that is counted is tried' "$(sed 1d "$T/counts" | cut -d ' ' -f 1 | sort)" "$(cut -d ' ' -f 1 "$T/faults" | sort -u)"
+same 'every call that is counted is tried' \
+    "$(sed 1d "$T/counts" | cut -d ' ' -f 1 | sort)" "$(cut -d ' ' -f 1 "$T/faults" | sort -u)"
 
 # Once more where every line is a write of its own, so that each thing said is one that fails.
 for s in $scenarios; do

@@ -234,7 +234,8 @@ awk -v n="$n" 'BEGIN { srand(); split("INT TERM HUP", name, " ")
         rand() < 0.3 ? 0 : rand() / 250, name[1 + int(rand() * 3)] }' >"$D/moments"
 bad=
 while read -r pause first between second; do
-    starts "$D/twice/log" "$M" -q --n-embd 32 --steps 8 --samples 100 --save "$D/twice/m" --save-every 1 --log "$D/twice/log"
+    starts "$D/twice/log" "$M" -q --n-embd 32 --steps 8 --samples 100 --save-every 1 --save "$D/twice/m" \
+        --log "$D/twice/log"
     sleep "$pause"
     kill -"$first" $pid 2>/dev/null
     [ "$between" = 0.000 ] || sleep "$between"
@@ -300,7 +301,10 @@ twice()
     cd "$ROOT" || exit 1
     same "11. nothing is touched" "$before" "$(state)"
 }
-state() { (cd "$D/two" && ls -l . data | awk '{ print $1, $5, $9, $10, $11 }'; cat "$D/two"/x* "$D/two/data"/*) 2>&1 | cksum; }
+state()
+{
+    (cd "$D/two" && ls -l . data | awk '{ print $1, $5, $9, $10, $11 }' && cat x* data/*) 2>&1 | cksum
+}
 mkdir -p "$D/two/data"
 cp "$D/names" "$D/two/data/names.txt"
 cp "$M" "$D/two/"
@@ -385,15 +389,18 @@ if [ -n "$someone" ]; then
     same '14. is not replaced by another' '-rw-------' "$(ls -l "$D/group/m" | cut -c1-10)"
 fi
 
-# --- 15. Control characters of a hostile vocabulary
-printf 'a\033[31mb\033]0;x\007c\302\233d\n' >"$D/hostile"
-"$M" -q --data "$D/hostile" --steps 200 --samples 0 --save "$D/hostile.model" >"$D/out"
+# --- 15. Control characters of a hostile vocabulary, and one that turns the text round
+printf 'a\033[31mb\033]0;x\007c\302\233\342\200\256d\n' >"$D/hostile"
+"$M" -q --data "$D/hostile" --block-size 20 --steps 200 --samples 0 --save "$D/hostile.model" >"$D/out"
 "$M" sample "$D/hostile.model" --samples 50 >"$D/piped"
 same '15. into a pipe they stay bytes' yes "$(grep -q "$(printf '\033')" "$D/piped" && echo yes)"
 if script -qec true "$D/typescript" >"$D/out" 2>&1 </dev/null; then
     script -qec "'$M' sample '$D/hostile.model' --samples 50" "$D/typescript" >"$D/terminal" 2>&1 </dev/null
     tr -d '\r' <"$D/terminal" >"$D/seen"
-    sed "s/$(printf '[\001-\010\013-\037\177]')/?/g; s/$(printf '\302')$(printf '[\200-\237]')/?/g" "$D/piped" >"$D/want"
+    turn=$(printf '\342\200\256')
+    check '15. all of them came' grep -q "$turn" "$D/piped"
+    sed "s/$(printf '[\001-\010\013-\037\177]')/?/g; s/$(printf '\302')$(printf '[\200-\237]')/?/g; s/$turn/?/g" \
+        "$D/piped" >"$D/want"
     same_file '15. on a terminal they are made visible' "$D/want" "$D/seen"
 else
     skip '15. on a terminal they are made visible' 'there is no script(1) that can make one'
@@ -426,7 +433,8 @@ ends '16. an argument of 9 KB leaves room for the reason' 2 'microgpt: --steps 1
 ends '16. an argument with control characters' 2 'microgpt: a???b: no such command*' "$M" "$(printf 'a\302\233\033b')"
 ends '16. a file name of 9 KB, too' 1 'microgpt: *: File name too long' "$M" sample "$D/$long"
 for name in "$(echo "$long" | cut -c 1-250)" "$(awk 'BEGIN { for (i = 0; i < 83; i++) printf "\342\202\254" }')"; do
-    saves "$D/$name" "16. a file name of 250 bytes: $(echo "$name" | cut -c 1-9)..." 0 '' "$M" -q --steps 9 --save "$D/$name"
+    saves "$D/$name" "16. a file name of 250 bytes: $(echo "$name" | cut -c 1-9)..." 0 '' \
+        "$M" -q --steps 9 --save "$D/$name"
 done
 
 # --- 17. A loss that is not finite
@@ -482,7 +490,8 @@ fi
 echo thesis >"$D/thesis.md"
 ends '22. a text in place of the model' 1 "microgpt: $D/thesis.md: not a model file: *; --save replaces only models" \
     "$M" -q --steps 9 --save "$D/thesis.md"
-ends '22. a text in place of the log' 1 "microgpt: $D/thesis.md: not a log of a run: *" "$M" -q --steps 9 --log "$D/thesis.md"
+ends '22. a text in place of the log' 1 "microgpt: $D/thesis.md: not a log of a run: *" \
+    "$M" -q --steps 9 --log "$D/thesis.md"
 same '22. it is still there' 'thesis' "$(cat "$D/thesis.md")"
 best=$D/best
 "$M" -q --steps 7 --samples 0 --save "$best" >"$D/out"
@@ -491,15 +500,18 @@ ends '22. the model of another run' 0 "microgpt: note: $best: replacing another 
     "$M" --steps 3 --samples 0 --save "$best"
 same_file '22. it is kept' "$best.7" "$best~"
 same '22. and replaced' 3 "$(step_of "$best")"
-ends '22. a run that goes on replaces its own' 0 '' "$M" --resume "$best" --steps 5 --samples 0 --save "$best" --save-every 1
+ends '22. a run that goes on replaces its own' 0 '' \
+    "$M" --resume "$best" --steps 5 --samples 0 --save "$best" --save-every 1
 same_file '22. and keeps no other' "$best.7" "$best~"
 ends '22. a run that goes on under another name' 0 '' "$M" --resume "$best" --steps 9 --samples 0 --save "$best.7" -q
 same '22. keeps what was there' 7 "$(step_of "$best.7~")"
 echo mine >"$best~"
-ends '22. a text in the place where it would be kept' 1 "microgpt: $best~: not a model file: *" "$M" -q --steps 3 --save "$best"
+ends '22. a text in the place where it would be kept' 1 "microgpt: $best~: not a model file: *" \
+    "$M" -q --steps 3 --save "$best"
 same '22. both are still there' '5 mine' "$(step_of "$best") $(cat "$best~")"
 rm "$best~" && mkdir "$best~"
-ends '22. a folder in the place where it would be kept' 1 "microgpt: $best~: not a regular file" "$M" -q --steps 3 --save "$best"
+ends '22. a folder in the place where it would be kept' 1 "microgpt: $best~: not a regular file" \
+    "$M" -q --steps 3 --save "$best"
 rmdir "$best~" && ln -s best.7 "$best~"
 ends '22. a link in the place where it would be kept' 1 "microgpt: $best~: a symbolic link" "$M" -q --steps 3 --save "$best"
 rm "$best~"
@@ -563,10 +575,12 @@ saves "$D/way" '25. a signal during a save on the way' 130 'microgpt: interrupte
 mkdir "$D/come"
 m=$D/come/m
 set -- --samples 0 --data "$D/names" --save "$m"
-ends '26. a text that comes while the model is written' 0 "microgpt: note: $m: another file was there at the end, kept as $m~" \
+ends '26. a text that comes while the model is written' 0 \
+    "microgpt: note: $m: another file was there at the end, kept as $m~" \
     env APPEARS="$m" "$S" "$@" --steps 5
 same '26. both are there' '5 text 1' "$(step_of "$m") $(cat "$m~")"
-ends '26. FILE~ is not replaced by what nobody has been told of' 1 "$beside" env APPEARS="$m" "$S" -q "$@" --steps 7 --resume "$m"
+ends '26. FILE~ is not replaced by what nobody has been told of' 1 "$beside" \
+    env APPEARS="$m" "$S" -q "$@" --steps 7 --resume "$m"
 stays_beside 26
 same '26. both texts are there' 'text 1 text 1 ' "$(cat "$m" "$m~" | tr '\n' ' ')"
 rm -f "$D/come"/*
@@ -576,7 +590,8 @@ same '26. both texts and the model are there' 'text 2 text 1 6' \
 rm -f "$D/come"/*
 "$M" -q "$@" --steps 3 >"$D/out"
 cp "$m" "$m~"
-ends "26. another run's model, which a text replaces meanwhile" 0 "microgpt: note: $m: replacing another run's model, kept as $m~" \
+ends "26. another run's model, which a text replaces meanwhile" 0 \
+    "microgpt: note: $m: replacing another run's model, kept as $m~" \
     env APPEARS="$m" "$S" "$@" --steps 4
 same '26. the text is kept' '4 text 1' "$(step_of "$m") $(cat "$m~")"
 i=0 lost=
@@ -604,7 +619,8 @@ for limit in $limits; do
     begun=$((begun + 1))
     [ "$(step_of "$D/memory")" -gt 0 ] 2>/dev/null || lost="$lost $limit: $(cat "$D/err");"
 done
-same "27. $tried limits on memory: no run that has begun is lost" ' yes' "$lost $([ $begun -gt 0 ] || [ $tried -eq 0 ] && echo yes)"
+same "27. $tried limits on memory: no run that has begun is lost" ' yes' \
+    "$lost $([ $begun -gt 0 ] || [ $tried -eq 0 ] && echo yes)"
 kill $sleeper 2>/dev/null
 same 'nothing unfinished is left' '' "$(find "$D" -name '*.part')"
 finish
