@@ -29,9 +29,13 @@ static void check_model(Job *job)
                 (int32_t)tokenizer->uchars[i]);
     }
     PROMISE(!checkpoint->has_random || checkpoint->random.used <= 624);
-    for (size_t i = 0; checkpoint->has_random && i < checkpoint->header.n_tensors; i++) {
+    uint64_t end = 0;  // the tensors are in the order of their data
+    for (size_t i = 0; i < checkpoint->header.n_tensors; i++) {
         const Tensor *t = &checkpoint->header.tensors[i];
-        PROMISE(strcmp(t->name, "train.random") != 0 || t->width == 8);  // F32 rounds its words
+        bool is_random = strcmp(t->name, "train.random") == 0;
+        PROMISE(t->begin == end);
+        PROMISE(!is_random || !checkpoint->has_random || t->width == 8);  // F32 rounds its words
+        end = t->end;
     }
 
     // It works: a document of one character, and a sample. Their numbers may be too large, but nothing else happens.
