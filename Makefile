@@ -132,8 +132,8 @@ check: microgpt    ## do the definitions, their fast versions and their derivati
 # How fast is it? Tables, and a comparison with PyTorch if it is installed.
 .PHONY: bench
 bench: microgpt    ## measure its speed, and PyTorch's if it is installed
-	@$(COMPILE) $(LDFLAGS) -I. -o .build/bench tests/bench/bench.c support/base/processors.c -lm
-	@.build/bench data/names.txt ./microgpt
+	@$(COMPILE) $(LDFLAGS) -I. -o .build/speed tests/bench/bench.c support/base/processors.c -lm
+	@.build/speed data/names.txt ./microgpt
 	@for python in python3 /usr/bin/python3; do \
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \
 	done; echo "Beside PyTorch: skipped, no Python here has torch."
