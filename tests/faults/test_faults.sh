@@ -113,7 +113,9 @@ named_and_undamaged()
     done
     [ ! -f "$T/old.model" ] || [ -f "$W/model" ] || trouble='no model file'
     [ "$call" != rename ] || [ ! -e "$W/model~" ] || trouble='a model is kept that is still there'
-    [ ! -f "$T/old.log" ] || [ -f "$W/log" ] || [ -f "$W/log~" ] || trouble='no log'
+    if [ -f "$T/old.log" ] && [ ! -f "$W/log" ]; then
+        [ -n "$FAULT_STAYS" ] && [ -f "$W/log~" ] || trouble='no log'
+    fi
 }
 
 # Memory ran out after some steps: with --save, all of them are in the model file.
