@@ -1,0 +1,201 @@
+/* check.c: the model as it is, whole: its loss and all gradients, computed in several ways. The proof
+ * when a command begins compares a batch in parts; `microgpt check` compares everything, as a table,
+ * at the sizes of its options.
+ */
+#define _XOPEN_SOURCE 700
+#include "prove.h"
+#include "../engine/faster.h"
+#include "../engine/threads.h"
+
+enum { MOST_DOCS = 16, VOCAB = 7 };
+
+// A job with a model and documents of its own, and its loss.
+typedef struct {
+    Job job;
+    Document docs[MOST_DOCS];
+    uint32_t tokens[MOST_DOCS];  // all documents begin with the first of them
+    double loss;
+} Trial;
+
+// Documents of 0 to `longest` tokens, and parameters at random.
+static bool begin_trial(Trial *trial, const Options *o, size_t longest)
+{
+    Job *job = &trial->job;
+    *trial = (Trial){.job = {.o = *o}};
+    Run *run = &job->run;
+    *run = (Run){.config = &job->o.config, .rng = &job->rng, .job = job};
+    run->docs = (Documents){.list = trial->docs, .n = MOST_DOCS, .longest = longest};
+    run->tokenizer.vocab_size = VOCAB;
+    for (size_t i = 0; i < MOST_DOCS; i++) {
+        trial->tokens[i] = (uint32_t)(i * 5 % (VOCAB - 1));
+        trial->docs[i] = (Document){.tokens = trial->tokens, .length = (i * 3 + 1) % (longest + 1)};
+    }
+    if (!new_model(run)) return false;
+    restart_draws(5);
+    for (uint64_t i = 0; i < run->model.num_params; i++) run->model.params[i] = 0.5 * draw(NULL);
+    return new_batch(run);
+}
+
+static void end_trial(Trial *trial)
+{
+    free_batch(&trial->job.batch);
+    free_model(&trial->job.run.model);
+}
+
+static double *loss_of(Run *run)
+{
+    tape_drop(&run->model.tape);
+    double *loss = fast_batch(run, 0);
+    return loss ? loss : share_of_loss(run, &run->model, 0, run->config->batch);
+}
+
+static void go_back(Trial *trial)
+{
+    Run *run = &trial->job.run;
+    double *loss = loss_of(run);
+    trial->loss = *value(&run->model.tape, loss);
+    backward(&run->model.tape, loss);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The ways to compute a model, each beside one that is closer to its definition.
+ */
+typedef enum { ATOMS, ENTRIES, LANES, THREADS, PARTS } Way;
+
+static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
+{
+    bool lanes = use_lanes, parts = in_use.parts;
+    Options ours = *o;
+    ours.scalar = way == ATOMS;
+    use_lanes = lanes && way >= LANES;
+    in_use.parts = parts && way == PARTS;
+    if (way == THREADS) set_threads(3, 3);
+    bool ok = begin_trial(trial, &ours, longest);
+    if (ok) go_back(trial);
+    use_lanes = lanes;
+    in_use.parts = parts;
+    return ok;
+}
+
+// One that differs is not used. false: no memory.
+static bool prove_way(const Options *o, size_t longest, Way way)
+{
+    static const struct {
+        Way beside;
+        const char *what, *note;
+    } ways[] = {
+        [ENTRIES] = {ATOMS, "one entry per call, and atoms",
+                     "gpt() in microgpt.c as atoms and as entries of autograd.c differ; running "
+                     "the atoms"},
+        [LANES] = {ENTRIES, "positions side by side, and one after another",
+                   "the order of the tape and lanes in support/engine/lanes.c differ; running the "
+                   "order of the tape"},
+        [THREADS] = {LANES, "three threads, and one",
+                     "one thread and share() in support/engine/threads.c differ; try --threads 1"},
+        [PARTS] = {LANES, "a batch in parts, and on one tape",
+                   "share_of_loss() in microgpt.c and fast_batch() in support/run/batch.c differ; "
+                   "running one tape"},
+    };
+    static Trial trials[2];
+    bool ok =
+        run_way(&trials[0], o, longest, ways[way].beside) && run_way(&trials[1], o, longest, way);
+    Difference losses = {0, 0}, gradients = {0, 0};
+    const Model *a = &trials[0].job.run.model, *b = &trials[1].job.run.model;
+    if (ok) {
+        compare(&losses, &trials[0].loss, &trials[1].loss, 1);
+        compare(&gradients, grad(&a->tape, a->params), grad(&b->tape, b->params),
+                (size_t)a->num_params);
+    }
+    double difference = fmax(relative(losses), relative(gradients));
+    if (ok && !agrees(difference, SAME, ways[way].what, "%s", ways[way].note)) {
+        if (way == ENTRIES) in_use.fused = 0;
+        if (way == LANES) use_lanes = false;
+        if (way == PARTS) in_use.parts = false;
+    }
+    end_trial(&trials[0]);
+    end_trial(&trials[1]);
+    return ok;
+}
+
+// The same model, but as small as can be.
+static Options small_options(const Options *o, uint64_t n_layer, uint64_t n_head)
+{
+    Options small = *o;
+    small.config.n_layer = n_layer;
+    small.config.n_head = n_head;
+    small.config.n_embd = 2 * n_head;
+    small.config.block_size = 3;
+    small.config.batch = 8;
+    small.config.holdout = 0;
+    return small;
+}
+
+bool prove_batch(const Options *o)
+{
+    Options small = small_options(o, 1, 2);
+    return prove_way(&small, 2, PARTS);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The command.
+ */
+// The gradients of one matrix, and differences of the loss. Returns how far they are apart.
+static double gradient_error(Trial *trial, const Matrix *w)
+{
+    Run *run = &trial->job.run;
+    Tape *tape = &run->model.tape;
+    double *g = grad(tape, w->data), h = 1e-5, worst = 0, largest = 1e-300;
+    for (size_t i = 0; i < w->rows * w->cols; i++) {
+        double old = w->data[i];
+        w->data[i] = old + h;
+        double above = *value(tape, loss_of(run));
+        w->data[i] = old - h;
+        double difference = (above - *value(tape, loss_of(run))) / (2 * h);
+        w->data[i] = old;
+        worst = fmax(worst, fabs(difference - g[i]));
+        largest = fmax(largest, fabs(difference));
+    }
+    return worst / largest;
+}
+
+static bool check_gradients(const Options *o)
+{
+    static Trial trial;
+    bool parts = in_use.parts;
+    in_use.parts = false;  // they would add to the gradients that are compared
+    bool ok = begin_trial(&trial, o, 2);
+    if (ok) go_back(&trial);
+    for (size_t k = 0; ok && k < trial.job.run.model.n_matrices; k++) {
+        const Matrix *w = &trial.job.run.model.state_dict[k];
+        char what[96];
+        snprintf(what, sizeof what, "gradients of %s, and differences", w->name);
+        agrees(gradient_error(&trial, w), DERIVATIVE, what,
+               "gradients of %s are not what differences of the loss say: an operation above, or "
+               "backward() in autograd.c, is wrong",
+               w->name);
+    }
+    end_trial(&trial);
+    in_use.parts = parts;
+    return ok;
+}
+
+// The model in full, with as many positions as atoms leave room for.
+bool check_everything(const Options *o)
+{
+    Options full = *o, few = small_options(o, o->config.n_layer > 1 ? 2 : 1, 4);
+    Model sizes;
+    full.config.batch = 2;
+    full.config.holdout = 0;
+    if (!size_model(&sizes, &full.config, VOCAB)) return false;
+    size_t longest = 1 + 2000000 / (size_t)sizes.num_params;
+    free_model(&sizes);
+    if (longest > 11) longest = 11;
+    proof.table = true;
+    say("%-58s %8s\n", "what is compared", "differ by");
+    bool fast = have_faster && !o->scalar, ok = prove_operations(o, fast);
+    for (Way way = ENTRIES; ok && fast && way <= THREADS; way++)
+        ok = prove_way(&full, longest, way);
+    if (ok && fast) ok = prove_way(&few, 2, PARTS);
+    if (!ok || !check_gradients(&few)) return no_memory();
+    return proof.n_wrong == 0 || fail("check: %zu comparisons differ", proof.n_wrong);
+}
