@@ -1,6 +1,6 @@
-/* check.c: the model as it is, whole: its loss and all gradients, computed in several ways. The proof
- * when a command begins compares a batch in parts; `microgpt check` compares everything, as a table,
- * at the sizes of its options.
+/* check.c: the model as it is, whole: its loss, all gradients and a step of Adam, in several ways. The
+ * proof when a command begins compares some of them in a model as small as can be. `microgpt check`
+ * compares all, as a table, at the sizes of its options.
  */
 #define _XOPEN_SOURCE 700
 #include "prove.h"
@@ -32,7 +32,11 @@ static bool begin_trial(Trial *trial, const Options *o, size_t longest)
     }
     if (!new_model(run)) return false;
     restart_draws(5);
-    for (uint64_t i = 0; i < run->model.num_params; i++) run->model.params[i] = 0.5 * draw(NULL);
+    for (uint64_t i = 0; i < run->model.num_params; i++) {
+        run->model.params[i] = 0.5 * draw(NULL);
+        run->model.m[i] = 0.1 * draw(NULL);
+        run->model.v[i] = 0.1 * fabs(draw(NULL));
+    }
     return new_batch(run);
 }
 
@@ -60,20 +64,53 @@ static void go_back(Trial *trial)
 /* ------------------------------------------------------------------------------------------------
  * The ways to compute a model, each beside one that is closer to its definition.
  */
-typedef enum { ATOMS, ENTRIES, LANES, THREADS, PARTS } Way;
+// PLAIN: entries, but nothing of the fast engine.
+typedef enum { ATOMS, PLAIN, ENTRIES, LANES, THREADS, PARTS, ADAM } Way;
 
 static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
 {
-    bool lanes = use_lanes, parts = in_use.parts;
+    InUse usual = in_use;
+    bool lanes = use_lanes;
     Options ours = *o;
-    ours.scalar = way == ATOMS;
+    ours.scalar = way <= PLAIN;
     use_lanes = lanes && way >= LANES;
-    in_use.parts = parts && way == PARTS;
+    in_use.parts = in_use.parts && way == PARTS;
+    in_use.adam = in_use.adam && way == ADAM;
     if (way == THREADS) set_threads(3, 3);
     bool ok = begin_trial(trial, &ours, longest);
+    if (way == PLAIN) trial->job.run.model.tape.fused = usual.fused;
     if (ok) go_back(trial);
+    in_use = usual;
     use_lanes = lanes;
-    in_use.parts = parts;
+    return ok;
+}
+
+static Difference values, gradients;  // of the latest two trials
+
+// Compares the losses and the gradients; of ADAM, what a step moves. false: no memory.
+static bool compare_ways(const Options *o, size_t longest, Way beside, Way way)
+{
+    static Trial trials[2];
+    bool ok = run_way(&trials[0], o, longest, beside) && run_way(&trials[1], o, longest, way);
+    const bool usual = in_use.adam;
+    Model *a = &trials[0].job.run.model, *b = &trials[1].job.run.model;
+    size_t n = (size_t)a->num_params;
+    values = gradients = (Difference){0, 0};
+    if (ok) {
+        compare(&values, &trials[0].loss, &trials[1].loss, 1);
+        compare(&gradients, grad(&a->tape, a->params), grad(&b->tape, b->params), n);
+    }
+    if (ok && way == ADAM) {
+        in_use.adam = false;
+        adam(a, &o->config, learning_rate(&o->config, 0));
+        in_use.adam = usual;
+        adam(b, &o->config, learning_rate(&o->config, 0));
+        compare(&values, a->params, b->params, n);
+        compare(&values, a->m, b->m, n);
+        compare(&values, a->v, b->v, n);
+    }
+    end_trial(&trials[0]);
+    end_trial(&trials[1]);
     return ok;
 }
 
@@ -95,26 +132,18 @@ static bool prove_way(const Options *o, size_t longest, Way way)
         [PARTS] = {LANES, "a batch in parts, and on one tape",
                    "share_of_loss() in microgpt.c and fast_batch() in support/run/batch.c differ; "
                    "running one tape"},
+        [ADAM] = {LANES, "adam: its loop and the fast version",
+                  "adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; "
+                  "running adam()"},
     };
-    static Trial trials[2];
-    bool ok =
-        run_way(&trials[0], o, longest, ways[way].beside) && run_way(&trials[1], o, longest, way);
-    Difference losses = {0, 0}, gradients = {0, 0};
-    const Model *a = &trials[0].job.run.model, *b = &trials[1].job.run.model;
-    if (ok) {
-        compare(&losses, &trials[0].loss, &trials[1].loss, 1);
-        compare(&gradients, grad(&a->tape, a->params), grad(&b->tape, b->params),
-                (size_t)a->num_params);
-    }
-    double difference = fmax(relative(losses), relative(gradients));
-    if (ok && !agrees(difference, SAME, ways[way].what, "%s", ways[way].note)) {
-        if (way == ENTRIES) in_use.fused = 0;
-        if (way == LANES) use_lanes = false;
-        if (way == PARTS) in_use.parts = false;
-    }
-    end_trial(&trials[0]);
-    end_trial(&trials[1]);
-    return ok;
+    if (!compare_ways(o, longest, ways[way].beside, way)) return false;
+    double difference = fmax(relative(values), relative(gradients));
+    if (agrees(difference, SAME, ways[way].what, "%s", ways[way].note)) return true;
+    if (way == ENTRIES) in_use.fused = 0;
+    if (way == LANES) use_lanes = false;
+    if (way == PARTS) in_use.parts = false;
+    if (way == ADAM) in_use.adam = false;
+    return true;
 }
 
 // The same model, but as small as can be.
@@ -130,10 +159,46 @@ static Options small_options(const Options *o, uint64_t n_layer, uint64_t n_head
     return small;
 }
 
-bool prove_batch(const Options *o)
+// If entries and atoms differ, or for the table, one operation after another is an entry.
+bool prove_entries(const Options *o)
 {
-    Options small = small_options(o, 1, 2);
-    return prove_way(&small, 2, PARTS);
+    static const struct {
+        Op op;
+        const char *name, *file;
+    } calls[] = {
+        {OP_LINEAR, "linear", "microgpt.c"},
+        {OP_SOFTMAX, "softmax", "microgpt.c"},
+        {OP_RMSNORM, "rmsnorm", "microgpt.c"},
+        {OP_ROW_DOTS, "ag_row_dots", "autograd.c"},
+        {OP_WEIGHTED_SUM, "ag_weighted_sum", "autograd.c"},
+        {OP_SUM, "ag_sum", "autograd.c"},
+    };
+    Options small = small_options(o, 1, 3);
+    uint64_t trusted = FUSED;
+    small.config.batch = 1;
+    if (!compare_ways(&small, 2, ATOMS, PLAIN)) return false;
+    bool same = relative(values) <= SAME && relative(gradients) <= SAME;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0] && (!same || proof.table); i++) {
+        uint64_t bit = (uint64_t)1 << calls[i].op;
+        char what[96];
+        in_use.fused = bit;
+        if (!compare_ways(&small, 2, ATOMS, PLAIN)) return false;
+        bool forward = relative(values) > SAME;
+        snprintf(what, sizeof what, "%s: one entry and its atoms", calls[i].name);
+        if (!agrees(fmax(relative(values), relative(gradients)), SAME, what,
+                    "%s() in %s and %s() in autograd.c differ; running the atoms", calls[i].name,
+                    calls[i].file, function_of(calls[i].op, forward ? "forward" : "backward")))
+            trusted &= ~bit;
+    }
+    in_use.fused = trusted;
+    return true;
+}
+
+bool prove_small(const Options *o)
+{
+    Options batch = small_options(o, 1, 2), one = batch;
+    one.config.batch = 1;
+    return prove_way(&batch, 2, PARTS) && prove_way(&one, 2, ADAM);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -192,10 +257,11 @@ bool check_everything(const Options *o)
     if (longest > 11) longest = 11;
     proof.table = true;
     say("%-58s %8s\n", "what is compared", "differ by");
-    bool fast = have_faster && !o->scalar, ok = prove_operations(o, fast);
-    for (Way way = ENTRIES; ok && fast && way <= THREADS; way++)
+    bool fast = have_faster && !o->scalar, ok = prove_entries(o) && prove_operations(fast);
+    for (Way way = ENTRIES; ok && fast && way <= THREADS; way++) {
         ok = prove_way(&full, longest, way);
-    if (ok && fast) ok = prove_way(&few, 2, PARTS);
+    }
+    ok = ok && (!fast || (prove_way(&few, 2, PARTS) && prove_way(&few, 2, ADAM)));
     if (!ok || !check_gradients(&few)) return no_memory();
     return proof.n_wrong == 0 || fail("check: %zu comparisons differ", proof.n_wrong);
 }

@@ -1,6 +1,7 @@
 /* commands.c: what each command does, from its options to its exit status. The one Job is here. */
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
+#include "../base/signals.h"
 #include "job.h"
 #include "../base/processors.h"
 #include "../engine/threads.h"

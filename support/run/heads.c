@@ -3,6 +3,7 @@
  * one per position looked at.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
 #include "job.h"
 #include "../engine/threads.h"
 

@@ -3,6 +3,7 @@
  * resumed run measures the same. No random number is drawn.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
 #include "job.h"
 
 enum {

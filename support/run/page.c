@@ -4,6 +4,7 @@
  * them can end the JSON, or the script around it.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/json.h"
 #include "job.h"
 
 // With more than this, a browser would no longer answer.
@@ -158,27 +159,10 @@ bool read_page(Job *job)
     return read_all(file, &page->model, &page->n_model, path);
 }
 
-static void say_character(uint32_t code)
-{
-    if (code > 0xffff) {  // an escape has 16 bits: two of them
-        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
-            (unsigned)(0xdc00 + (code & 0x3ff)));
-    } else {
-        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
-        say(plain ? "%c" : "\\u%04x", (int)code);
-    }
-}
-
-// A text in UTF-8 as a member of the JSON. A byte that is not UTF-8 becomes U+FFFD.
 static void say_text(const char *name, const char *text)
 {
-    size_t n = strlen(text), used = 0;
     say(",\n\"%s\":\"", name);
-    for (size_t i = 0; i < n; i += used) {
-        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) used = 1;
-        say_character(code < 0 ? 0xfffd : (uint32_t)code);
-    }
+    put_text(&standard_output, text, true);
     say("\"");
 }
 
@@ -239,7 +223,7 @@ static void say_documents(Job *job)
         if (bytes > room) break;
         room -= bytes;
         if (i) say("\\n");
-        for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
+        put_characters(&standard_output, doc->tokens, doc->length, true);
     }
     bool own = job->o.fingerprint == trained->fingerprint;
     say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
@@ -253,7 +237,8 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
     size_t n = 0;
     double loss = mean_loss(model, doc, 1, &n, NULL, NULL);
     say("%s[\"", comma);
-    for (size_t i = 0; i < doc->length; i++) say_character(uchars[doc->tokens[i]]);
+    for (size_t i = 0; i < doc->length; i++)
+        put_characters(&standard_output, &uchars[doc->tokens[i]], 1, true);
     if (isfinite(loss))
         say("\",%.17g]", loss);
     else

@@ -76,14 +76,12 @@ static double *operand(Tape *t, size_t n)
     return x;
 }
 
-// Goes back as backward() does, where the first n values have gradients already, and the result.
-static void go_back(Tape *t, size_t n, double *result, size_t n_result)
+// Goes back as backward() does, but all values have gradients already.
+static void go_back(Tape *t)
 {
     tape_compute(t);
     assert(t->this_chunk == 0 && t->n_entries <= t->max_entries);
-    ag_clear_grad(t, t->chunk, t->n_values);
-    ag_fill(grad(t, t->chunk), n, draw, NULL);
-    if (n_result) ag_fill(grad(t, result), n_result, draw, NULL);
+    ag_fill(grad(t, t->chunk), t->n_values, draw, NULL);
     for (size_t i = t->n_entries; i-- > t->kept_entries;) {
         if (t->faster && t->faster->backward(t, &i)) continue;
         operations[t->entries[i].op].backward(t, &t->entries[i]);
@@ -126,7 +124,7 @@ static void record_entry(Tape *t, Entry e)
     if (!t->waiting && !(t->faster && t->faster->forward(at))) rules->forward(at);
 }
 
-// Each lane has one entry. All gradients are there before, so that something is added to them.
+// Each lane has one entry.
 static void record_lanes(Tape *t, Op op, Shape shape)
 {
     Entry e = {.op = op, .length = shape.length, .stride = shape.length + 4 * shape.growing};
@@ -140,7 +138,7 @@ static void record_lanes(Tape *t, Op op, Shape shape)
         record_entry(t, e);
     }
     tape_end_lanes(t);
-    go_back(t, t->n_values, NULL, 0);
+    go_back(t);
 }
 
 // Tries shapes of one lane, or of many.
@@ -165,8 +163,7 @@ static void try_shapes(Tape *t, Op op, bool lanes)
     }
 }
 
-// Prints "linear_forward": the name of an operation's function.
-static const char *function_of(Op op, const char *direction)
+const char *function_of(Op op, const char *direction)
 {
     static char names[4][64];
     static size_t next;
@@ -197,72 +194,6 @@ static void prove_fast(Tape *t, Op op)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * One entry per call, and the atoms that define it.
- */
-enum { ROWS = 5 };
-
-static double *call(Tape *t, Op op, double *x, double *rows, size_t n)
-{
-    Matrix w = {.rows = ROWS, .cols = n, .data = rows};
-    switch (op) {
-    case OP_LINEAR: return linear(t, x, &w);
-    case OP_SOFTMAX: return softmax(t, x, n);
-    case OP_RMSNORM: return rmsnorm(t, x, n);
-    case OP_ROW_DOTS: return ag_row_dots(t, x, rows, ROWS, n + 1, n, 0.7);
-    case OP_WEIGHTED_SUM: return ag_weighted_sum(t, x, rows, ROWS, n + 1, n);
-    default: return ag_sum(t, x, n + 1);
-    }
-}
-
-// A call on t[0], which is scalar, and on t[1].
-static void try_call(Tape *t, Op op, size_t n)
-{
-    size_t n_out = op == OP_LINEAR || op == OP_ROW_DOTS ? ROWS : op == OP_SUM ? 1 : n;
-    double *x[2], *rows[2], *out[2];
-    for (size_t i = 0; i < 2; i++) {
-        restart(&t[i]);
-        x[i] = operand(&t[i], n + ROWS);
-        rows[i] = operand(&t[i], ROWS * (n + 1));
-        size_t n_operands = t[i].n_values;
-        bool small = op == OP_RMSNORM && n % 2;  // so that RMSNORM_EPS counts
-        for (size_t k = 0; small && k < n; k++) x[i][k] *= 0.01;
-        out[i] = call(&t[i], op, x[i], rows[i], n);
-        go_back(&t[i], n_operands, out[i], n_out);
-    }
-    compare_values(t, x[0], x[1], n + ROWS);
-    compare_values(t, rows[0], rows[1], ROWS * (n + 1));
-    compare_values(t, out[0], out[1], n_out);
-}
-
-static void prove_calls(Tape *t)
-{
-    static const struct {
-        Op op;
-        const char *name, *file;
-    } calls[] = {
-        {OP_LINEAR, "linear", "microgpt.c"},
-        {OP_SOFTMAX, "softmax", "microgpt.c"},
-        {OP_RMSNORM, "rmsnorm", "microgpt.c"},
-        {OP_ROW_DOTS, "ag_row_dots", "autograd.c"},
-        {OP_WEIGHTED_SUM, "ag_weighted_sum", "autograd.c"},
-        {OP_SUM, "ag_sum", "autograd.c"},
-    };
-    static const size_t sizes[] = {1, 4, 16, 27};
-    char what[96];
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        Op op = calls[i].op;
-        values = gradients = (Difference){0, 0};
-        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) try_call(t, op, sizes[k]);
-        bool forward = relative(values) > SAME;
-        snprintf(what, sizeof what, "%s: one entry and its atoms", calls[i].name);
-        if (!agrees(fmax(relative(values), relative(gradients)), SAME, what,
-                    "%s() in %s and %s() in autograd.c differ; running the atoms", calls[i].name,
-                    calls[i].file, function_of(op, forward ? "forward" : "backward")))
-            in_use.fused &= ~((uint64_t)1 << op);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Derivatives, and central differences.
  */
 // The sum of an entry's results, weighted with their gradients.
@@ -275,44 +206,34 @@ static double weighted_result(const Tape *t, Entry *e)
     return sum;
 }
 
-// What backward has added to the n gradients of operand x, and what differences say: how far they
-// are apart, and both where that is worst.
-static double derivative_error(const Tape *t, Entry *e, double *x, size_t n, double *expected,
-                               double *added)
+// Compares what backward has added to the gradients of an operand with differences.
+static bool prove_operand(const Tape *t, Entry *e, char letter)
 {
-    double worst = 0, largest = 1e-3, h = 1e-5;
-    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(grad(t, x)[i]));
+    double *x = letter == 'b' ? e->b : e->a, worst = 0, largest = 1e-3, h = 1e-5;
+    double expected = 0, added = 0, *g = grad(t, x);
+    size_t n = extent_of(letter == 'b' ? operations[e->op].b : operations[e->op].a, e);
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(g[i]));
     for (size_t i = 0; i < n; i++) {
-        double old = x[i], g = grad(t, x)[i];
+        double old = x[i];
         x[i] = old + h;
         double above = weighted_result(t, e);
         x[i] = old - h;
         double difference = (above - weighted_result(t, e)) / (2 * h);
         x[i] = old;
-        double error = fabs(difference - g) / fmax(largest, fabs(difference));
+        double error = fabs(difference - g[i]) / fmax(largest, fabs(difference));
         if (error <= worst) continue;
         worst = isnan(error) ? INFINITY : error;
-        *expected = difference;
-        *added = g;
+        expected = difference;
+        added = g[i];
     }
-    return worst;
-}
-
-// Compares one operand, the first or the second.
-static bool prove_operand(const Tape *t, Entry *e, bool second)
-{
-    const OpRules *rules = &operations[e->op];
-    char what[96], letter = second ? 'b' : 'a';
-    const char *runs = in_use.fused >> e->op & 1 ? "it runs all the same" : "the atoms run";
+    char what[96];
     const char *name = function_of(e->op, "backward");
-    double expected = 0, added = 0;
-    size_t n = extent_of(second ? rules->b : rules->a, e);
-    double error = derivative_error(t, e, second ? e->b : e->a, n, &expected, &added);
     snprintf(what, sizeof what, "%s and differences, operand %c, n = %" PRIu32, name, letter, e->n);
-    return agrees(error, DERIVATIVE, what,
+    return agrees(worst, DERIVATIVE, what,
                   "%s() in autograd.c is not the derivative of %s(): operand %c: expected %.6g, it "
                   "added %.6g; %s",
-                  name, function_of(e->op, "forward"), letter, expected, added, runs);
+                  name, function_of(e->op, "forward"), letter, expected, added,
+                  in_use.fused >> e->op & 1 ? "it runs all the same" : "the atoms run");
 }
 
 // One entry with operands of both signs or, where that gives no finite numbers, positive ones. Its
@@ -352,77 +273,27 @@ static void prove_derivative(Tape *t, Op op)
             return;
         }
         operations[op].backward(t, e);
-        same = prove_operand(t, e, false) && (!operations[op].b || prove_operand(t, e, true));
+        same = prove_operand(t, e, 'a') && (!operations[op].b || prove_operand(t, e, 'b'));
     }
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Adam.
+ * The proof. What an entry does follows the atoms, so these come first.
  */
-enum { N_PARAMETERS = 67 };
-
-// Three steps, with gradients of all sizes, as the command's options have it.
-static bool take_steps(Model *model, const Config *config)
-{
-    *model = (Model){.num_params = N_PARAMETERS};
-    if (!tape_init(&model->tape, ROOM) || !install_faster(&model->tape)) return false;
-    restart_draws(3);
-    model->params = operand(&model->tape, N_PARAMETERS);
-    model->m = operand(&model->tape, N_PARAMETERS);
-    model->v = operand(&model->tape, N_PARAMETERS);
-    for (size_t i = 0; i < N_PARAMETERS; i++) model->v[i] = fabs(model->v[i]);
-    for (size_t step = 0; step < 3; step++) {
-        double *g = grad(&model->tape, model->params);
-        for (size_t i = 0; i < N_PARAMETERS; i++) g[i] = draw(NULL) * pow(10, (double)(i % 12) - 8);
-        if (step == 1) memset(model->v, 0, N_PARAMETERS * sizeof *g);
-        adam(model, config, learning_rate(config, 0));
-    }
-    return true;
-}
-
-static bool prove_adam(const Config *config)
-{
-    Model models[2];
-    in_use.adam = false;
-    bool ok = take_steps(&models[0], config);
-    in_use.adam = true;
-    ok = take_steps(&models[1], config) && ok;
-    if (ok) {
-        Difference d = {0, 0};
-        compare(&d, models[0].params, models[1].params, N_PARAMETERS);
-        compare(&d, models[0].m, models[1].m, N_PARAMETERS);
-        compare(&d, models[0].v, models[1].v, N_PARAMETERS);
-        in_use.adam =
-            agrees(relative(d), SAME, "adam: its loop and the fast version",
-                   "adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; "
-                   "running adam()");
-    }
-    tape_free(&models[0].tape);
-    tape_free(&models[1].tape);
-    return ok;
-}
-
-/* ------------------------------------------------------------------------------------------------
- * The proof.
- */
-bool prove_operations(const Options *o, bool fast)
+bool prove_operations(bool fast)
 {
     Tape tapes[2] = {{0}, {0}};
     bool ok = tape_init(&tapes[0], ROOM) && tape_init(&tapes[1], ROOM);
-    if (ok) {
-        tapes[0].fused = 0;
-        prove_calls(tapes);
-        for (Op op = 0; op < N_OPS; op++) prove_derivative(&tapes[0], op);
-        ok = install_faster(&tapes[1]);
-    }
+    for (Op op = 0; ok && op < N_OPS; op++) prove_derivative(&tapes[0], op);
+    ok = ok && install_faster(&tapes[1]);
     for (Op op = 0; ok && fast && op < N_OPS; op++) prove_fast(tapes, op);
     tape_free(&tapes[0]);
     tape_free(&tapes[1]);
-    return ok && (!fast || prove_adam(&o->config));
+    return ok;
 }
 
 bool prove(const Options *o)
 {
     if (!have_faster || o->scalar) return true;
-    return (prove_operations(o, true) && prove_batch(o)) || no_memory();
+    return (prove_entries(o) && prove_operations(true) && prove_small(o)) || no_memory();
 }

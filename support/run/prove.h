@@ -29,8 +29,11 @@ double relative(Difference d);
 void restart_draws(uint64_t seed);
 double draw(void *unused);  // up to 1.2 on both sides, but not near 0
 
-bool prove_operations(const Options *o, bool fast);  // false: no memory
-// A batch in parts, at the smallest sizes.
-bool prove_batch(const Options *o);
+const char *function_of(Op op, const char *direction);  // "linear_forward"
+
+// All of these: false: no memory.
+bool prove_operations(bool fast);      // derivatives; fast versions
+bool prove_entries(const Options *o);  // one entry per call, and the atoms that define it
+bool prove_small(const Options *o);    // a batch in parts, and Adam, at the smallest sizes
 
 #endif

@@ -2,6 +2,7 @@
  * empty is neither printed nor counted.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
 #include "job.h"
 
 enum { MAX_TRIES = 1000 };  // known samples in a row, before --new gives up

@@ -3,6 +3,7 @@
  * run; with --save, no finished step is lost.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
 #include "job.h"
 #ifdef MICROGPT_DEBUG
 #include "../debugger/views.h"  // watch()
