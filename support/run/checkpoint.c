@@ -173,13 +173,18 @@ bool load_model(Job *job, const char *path)
     Run *run = &job->run;
     if (!open_checkpoint(checkpoint, path)) return false;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
-        char text[64];
-        option_text(option, &checkpoint->options, text, sizeof text);
-        if (option->stored & OF_MODEL) set_option(&job->o, option, text);
+        if (option->stored & OF_MODEL) copy_option(&job->o, &checkpoint->options, option);
     }
     run->tokenizer = checkpoint->tokenizer;
     checkpoint->tokenizer = (Tokenizer){0};
     return new_model(run) && read_tensors(checkpoint, &run->model);
+}
+
+bool read_again(Checkpoint *checkpoint, unsigned char **bytes, size_t *n)
+{
+    const char *path = checkpoint->header.path;
+    if (lseek(checkpoint->file, 0, SEEK_SET) < 0) return fail_errno(path);
+    return read_all(checkpoint->file, bytes, n, path);
 }
 
 static bool check_missing(const Checkpoint *checkpoint)
@@ -193,15 +198,14 @@ bool take_options(Options *o, const Checkpoint *checkpoint)
 {
     if (!check_missing(checkpoint)) return false;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        bool given = o->given >> (option - options) & 1;
+        if (option->stored && !given) copy_option(o, &checkpoint->options, option);
+        if (!option->stored || !given || option->stored & FREE) continue;
         char ours[64], theirs[64];
-        if (!option->stored) continue;
         option_text(option, o, ours, sizeof ours);
         option_text(option, &checkpoint->options, theirs, sizeof theirs);
-        bool given = o->given >> (option - options) & 1;
-        if (given && !(option->stored & FREE) && strcmp(ours, theirs) != 0) {
-            return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
-        }
-        if (!given) set_option(o, option, theirs);  // checked when the file was read
+        if (strcmp(ours, theirs) == 0) continue;
+        return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
     }
     return o->config.steps >= o->step ||
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume,
@@ -227,18 +231,13 @@ bool resume_run(Job *job)
     return true;
 }
 
-// The value of train.data: a file name without its folder, or, with a slash, another source.
-static const char *data_source(const Options *o)
-{
-    if (!o->data) return "data/names.txt";
-    return strcmp(o->data, "-") == 0 ? "/dev/stdin" : base_name(o->data);
-}
-
 // The configuration, the run, all tensors; padded, so that numbers start at 8 * n.
 static void put_header(Output *out, Options o, const Run *run, uint64_t hash)
 {
     const Model *model = &run->model;
+    char source[PATH_MAX];
     size_t at = 0;
+    data_source(&o, source, sizeof source);
     o.step = model->steps_done;
     put(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
@@ -249,7 +248,7 @@ static void put_header(Output *out, Options o, const Run *run, uint64_t hash)
         put(out, ",\"%s\":\"%s\"", key, value);
     }
     put(out, ",\"train.data\":\"");
-    put_text(out, data_source(&o), false);
+    put_text(out, source, false);
     put(out, "\",\"vocab\":\"");
     put_characters(out, run->tokenizer.uchars, run->tokenizer.BOS, false);
     put(out, "\"}");

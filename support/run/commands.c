@@ -6,8 +6,6 @@
 #include "../base/processors.h"
 #include "../engine/threads.h"
 
-#include <fcntl.h>
-
 static Job the_job;  // too large for small stacks
 
 static void free_job(Job *job)
@@ -41,53 +39,23 @@ static void out_of_memory(void)
     exit(report(false));
 }
 
-// The documents of --data, or the shipped names, as characters.
-static bool read_texts(Job *job)
+// Moves the first n documents of a part of all to the front of all, in their order.
+static void move_to_front(Documents *docs, Documents *some, size_t n)
 {
-    const Options *o = &job->o;
-    char name[4200];
-    int file = STDIN_FILENO;
-    snprintf(name, sizeof name, "%s", data_name(o));
-    if (!o->data) {
-        file = open_shipped(job->argv[0], "names.txt", name, sizeof name);
-    } else if (strcmp(o->data, "-") != 0) {
-        file = open_file(o->data, O_RDONLY);
+    for (size_t i = 0; i < n; i++) {
+        Document doc = docs->list[i];
+        docs->list[i] = some->list[i];
+        some->list[i] = doc;
     }
-    const char *hint = o->data ? "" : "; to use other documents: --data FILE";
-    if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    bool ok = (fstat(file, &job->data_file) == 0 || fail_errno(name)) &&
-              read_all(file, &bytes, &n, name) && split_documents(bytes, n, &job->run.docs, name);
-    free(bytes);
-    if (file != STDIN_FILENO) close(file);
-    return ok;
 }
 
-// Takes the tokenizer's memory, too: nothing else in the story can fail before new_model().
-bool read_documents(Run *run)
+// The documents that training kept out become a list of their own, in their order.
+static bool find_held_out(Job *job)
 {
-    Job *job = run->job;
-    if (!read_texts(job) || !new_tokenizer(&run->tokenizer)) return false;
-    if (job->o.save || job->o.resume) job->o.fingerprint = fingerprint(&run->docs);
-    return true;
-}
-
-static bool has_its_documents(const Job *job)
-{
-    return fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint;
-}
-
-// Without --data, the model must be trained on the shipped names, as far as its file says. Called
-// before the documents are encoded.
-static bool check_documents(Job *job)
-{
-    const Header *header = &job->checkpoint.header;
-    const char *data = find_metadata(header, "train.data");
-    bool says = data && find_metadata(header, "train.fingerprint");
-    return job->o.data || !says || has_its_documents(job) ||
-           usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
-                 data);
+    const Config *config = &job->checkpoint.options.config;
+    random_seed(&job->rng, config->seed);
+    shuffle(&job->run.docs, &job->rng);
+    return hold_out(job, (size_t)config->holdout, NULL);
 }
 
 enum { DRAWN = 1000 };  // documents, where --docs does not take the first
@@ -99,19 +67,13 @@ static size_t draw_documents(Job *job)
     const Config *config = &job->checkpoint.options.config;
     Documents *docs = &job->run.docs, *pool = docs;
     if (config->holdout && config->holdout < docs->n && has_its_documents(job)) {
-        random_seed(&job->rng, config->seed);
-        shuffle(docs, &job->rng);
-        if (!hold_out(job, (size_t)config->holdout, NULL)) return 0;
+        if (!find_held_out(job)) return 0;
         if (job->held_out.n) pool = &job->held_out;
     }
     random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
     shuffle(pool, &job->rng);
     size_t n = keep_distinct(job, pool, DRAWN);
-    for (size_t i = 0; i < n; i++) {
-        Document doc = docs->list[i];
-        docs->list[i] = pool->list[i];
-        pool->list[i] = doc;
-    }
+    move_to_front(docs, pool, n);
     return n;
 }
 
@@ -127,19 +89,13 @@ static bool select_held_out(Job *job)
         return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
                      path);
     }
-    random_seed(&job->rng, config->seed);
-    shuffle(docs, &job->rng);
-    if (!hold_out(job, n, NULL)) return false;
+    if (!find_held_out(job)) return false;
     if (!job->held_out.n) {
         return fail("--holdout: nothing to measure: all %zu documents held out are also in the "
                     "training data",
                     n);
     }
-    for (size_t i = 0; i < job->held_out.n; i++) {
-        Document doc = docs->list[i];
-        docs->list[i] = job->held_out.list[i];
-        job->held_out.list[i] = doc;
-    }
+    move_to_front(docs, &job->held_out, job->held_out.n);
     return true;
 }
 
@@ -162,19 +118,7 @@ static bool load_with_documents(Job *job, bool drawn, size_t *n)
     uint64_t docs = o->docs && o->docs < most ? o->docs : most;
     *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
     if (drawn && !(*n = draw_documents(job))) return false;
-    for (size_t i = 0; i < *n; i++) {
-        const Document *doc = &run->docs.list[i];
-        size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
-        if (done == doc->length) continue;
-        char bytes[4];
-        uint32_t unknown = doc->tokens[done];
-        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X",
-                    data_name(&job->o), doc->line, length, bytes, length ? ", " : "",
-                    (unsigned)unknown);
-    }
-    note_documents(run, *n);
-    return true;
+    return encode_documents(job, *n);
 }
 
 // The story. A resumed run takes its options from the file before it begins.

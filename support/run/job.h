@@ -161,6 +161,7 @@ void close_checkpoint(Checkpoint *checkpoint);                   // also if it w
 bool load_model(Job *job, const char *path);                     // a whole model, new
 bool take_options(Options *o, const Checkpoint *checkpoint);     // of the run to resume
 bool resume_run(Job *job);  // loads over the initial parameters
+bool read_again(Checkpoint *checkpoint, unsigned char **bytes, size_t *n);  // the whole file
 bool can_save(Target *target, const Job *job);
 bool save_model(Target *target, const Options *o, const Run *run);
 
@@ -181,9 +182,18 @@ void flush_log(Progress *progress);
 bool close_log(Progress *progress, const Options *o);
 bool read_losses(Losses *losses, const char *name);  // the caller frees the lists
 
+// documents.c
+const char *data_name(const Options *o);  // what messages call the documents' file
+void data_source(const Options *o, char *text, size_t room);  // as model files name it
+bool read_texts(Job *job);                  // the documents of --data, or the shipped names
+bool has_its_documents(const Job *job);     // those that the model was trained on?
+bool check_documents(Job *job);             // before they are encoded
+bool encode_documents(Job *job, size_t n);  // the first n, with notes about them
+void note_documents(const Run *run, size_t n);
+double passes(const Run *run);
+const char *passes_text(const Run *run);  // "1000 steps: each of the 334 documents about 3 times"
+
 // training.c
-const char *data_name(const Options *o);          // what messages call the documents' file
-void note_documents(const Run *run, size_t n);    // notes about the first n
 bool fail_stopped(Job *job, const char *reason);  // saves, records the error, returns false
 
 // samples.c

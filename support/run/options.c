@@ -170,6 +170,16 @@ bool set_option(Options *o, const Option *option, const char *value)
     return true;
 }
 
+void copy_option(Options *to, const Options *from, const Option *option)
+{
+    size_t at = option->offset;
+    size_t size = option->kind > NAME    ? 8
+                  : option->kind == FLAG ? sizeof(bool)
+                  : option->kind == TEXT ? sizeof(char *)
+                                         : sizeof(int);
+    memcpy((char *)to + at, (const char *)from + at, size);
+}
+
 // A real number gets as many digits as it takes to read the same number back.
 void option_text(const Option *option, const Options *o, char *text, size_t room)
 {

@@ -88,6 +88,7 @@ Options default_options(int recipe);
 // Do options fit each other? file: the model file that they come from; NULL: the command line.
 bool check_options(const Options *o, const char *file);
 bool set_option(Options *o, const Option *option, const char *value);  // false: not valid
+void copy_option(Options *to, const Options *from, const Option *option);
 void option_text(const Option *option, const Options *o, char *text, size_t room);
 bool was_given(const Options *o, size_t offset);  // offset: FIELD(log), CONFIG(seed)
 

@@ -142,7 +142,6 @@ bool read_page(Job *job)
     const char *path = job->o.arguments[0];
     const Model *model = &job->run.model;
     Page *page = &job->page;
-    int file = job->checkpoint.file;
     if (model->num_params > MAX_PARAMS) {
         return fail("%s: too large for a page: %" PRIu64 " parameters; the limit is %d", path,
                     model->num_params, MAX_PARAMS);
@@ -155,8 +154,7 @@ bool read_page(Job *job)
     if (!read_prompt(&job->run, "the word", job->o.arguments[1])) return false;
     if (!read_html(page, job->argv[0])) return false;
     if (job->o.log && !read_losses(&page->log, job->o.log)) return false;
-    if (lseek(file, 0, SEEK_SET) < 0) return fail_errno(path);
-    return read_all(file, &page->model, &page->n_model, path);
+    return read_again(&job->checkpoint, &page->model, &page->n_model);
 }
 
 static void say_text(const char *name, const char *text)
@@ -213,7 +211,9 @@ static void say_documents(Job *job)
     size_t room = MAX_TEXT;
     random_seed(&job->rng, trained->config.seed);
     shuffle(docs, &job->rng);
-    say_text("data", job->o.data ? base_name(data_name(&job->o)) : "names.txt");
+    char source[PATH_MAX];
+    data_source(&job->o, source, sizeof source);
+    say_text("data", base_name(source));
     say(",\n\"documents\":\"");
     for (size_t i = 0; i < docs->n; i++) {
         const Document *doc = &docs->list[i];

@@ -14,33 +14,6 @@
 
 enum { MANY_PASSES = 20 };  // with more, and no weight decay, most lists are memorized
 
-const char *data_name(const Options *o)
-{
-    if (!o->data) return "the shipped names";
-    return strcmp(o->data, "-") == 0 ? "standard input" : o->data;
-}
-
-// Called once the documents are encoded.
-void note_documents(const Run *run, size_t n)
-{
-    const Options *o = &run->job->o;
-    size_t n_cut = 0, longest = 0;
-    if (o->quiet && !o->data) return;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = run->docs.list[i].length;
-        n_cut += length >= run->model.block_size;
-        longest = length > longest ? length : longest;
-    }
-    if (run->docs.had_mark && !o->quiet) {
-        note("%s: begins with a byte-order mark, which is skipped", data_name(o));
-    }
-    if (n_cut) {
-        note("%s: %zu of %zu documents %s cut to the block of %zu; --block-size %zu keeps %s whole",
-             data_name(o), n_cut, n, n_cut == 1 ? "is" : "are", run->model.block_size, longest + 1,
-             n_cut == 1 ? "it" : "them");
-    }
-}
-
 // Checks that no file is meant to be two things. What --save and --log write, and the FILE~ of each,
 // are nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
 static bool check_files(const Job *job)
@@ -89,34 +62,6 @@ static bool begin_progress(Job *job)
     progress->saved = UINT64_MAX;
     running = 1;
     return true;
-}
-
-// How often the run sees its documents.
-static double passes(const Run *run)
-{
-    const Config *config = run->config;
-    double n = (double)(run->docs.n - config->holdout);
-    return (double)config->steps * (double)config->batch / n;
-}
-
-static const char *passes_text(const Run *run)
-{
-    static char text[160];
-    const Config *config = run->config;
-    double times = passes(run);
-    uint64_t n = run->docs.n - config->holdout, steps = config->steps;
-    int used = snprintf(text, sizeof text, "%" PRIu64 " steps: ", steps);
-    char *rest = text + used;
-    size_t room = sizeof text - (size_t)used;
-    if (times < 1) {
-        snprintf(rest, room, "%" PRIu64 " of %" PRIu64 " documents", steps * config->batch, n);
-    } else {
-        snprintf(rest, room,
-                 times < 9.95 ? "each of the %" PRIu64 " documents about %.2g times"
-                              : "each of the %" PRIu64 " documents about %.0f times",
-                 n, times);
-    }
-    return text;
 }
 
 // Called once all checks have passed.
