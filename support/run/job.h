@@ -29,13 +29,8 @@ typedef struct {
 
 enum { POINTS = 256 };  // of the loss curve, at most
 
-// A long run: what it shows, logs and saves.
+// What people see of a long run.
 typedef struct {
-    bool training;              // the steps are not over
-    uint64_t saved;             // the step of the latest save; UINT64_MAX: none yet
-    Target target;              // of --save
-    Output *log;                // NULL: no log
-    const char *kept_log;       // the new name of another run's log; NULL: there was none
     bool show_lines, show_bar;  // a line per step? a progress bar?
     uint64_t steps_before;      // steps done before this run began
     uint64_t steps;             // steps to do, those included
@@ -46,12 +41,25 @@ typedef struct {
     double curve_sum[POINTS], curve_n[POINTS];
     double held_curve[POINTS];     // the latest loss held out; 0: not measured
     bool any_held;                 // is there one?
-    bool log_held, row_is_open;    // the log has a column for it; its last row still lacks it
     uint64_t measured;             // the step of the latest; UINT64_MAX: none yet
     double held_loss, held_error;  // and its standard error
     uint64_t lowest_step;          // of the run, earlier parts in its log included
     double lowest;
 } Progress;
+
+// What --save writes.
+typedef struct {
+    Target target;
+    bool training;   // the steps are not over
+    uint64_t saved;  // the step of the latest save; UINT64_MAX: none yet
+} Save;
+
+// What --log writes.
+typedef struct {
+    Output *out;                     // NULL: no log
+    const char *kept;                // the new name of another run's log; NULL: there was none
+    bool has_held_out, row_is_open;  // it has the column; its last row still lacks it
+} Log;
 
 // Drawing samples.
 typedef struct {
@@ -122,6 +130,8 @@ typedef struct Job {
     struct stat data_file;        // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
+    Save save;
+    Log log;
     Documents held_out;  // a part of run.docs
     Batch batch;
     Samples samples;
@@ -175,11 +185,11 @@ void draw_bar(const Progress *progress, uint64_t done, double now);  // now: lat
 void draw_curve(const Progress *progress, double took);
 
 // log.c
-bool open_log(Progress *progress, const Options *o);
-void log_step(Progress *progress, uint64_t done, double loss, double lr);
-void end_row(const Progress *progress, uint64_t done);  // the column for the loss held out
-void flush_log(Progress *progress);
-bool close_log(Progress *progress, const Options *o);
+bool open_log(Job *job);
+void log_step(Job *job, uint64_t done, double loss, double lr);
+void end_row(Job *job, uint64_t done);  // the column for the loss held out
+void flush_log(Job *job);
+bool close_log(Job *job);
 bool read_losses(Losses *losses, const char *name);  // the caller frees the lists
 
 // documents.c

@@ -15,14 +15,17 @@ double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// No bar where standard error is not a terminal, or standard output goes to another program.
+// No bar where standard error is not a terminal, where standard output goes to another program, or
+// where people see the rows of a log there.
 void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
 {
     Terminal terminal = terminal_of(STDERR_FILENO);
     struct stat out;
     bool piped = fstat(STDOUT_FILENO, &out) != 0 || S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
-    progress->show_bar = !o->quiet && !piped && terminal.is_terminal && terminal.draws;
-    progress->show_lines = !o->quiet && !(progress->show_bar && isatty(STDOUT_FILENO));
+    bool can = !o->quiet && !piped && terminal.is_terminal && terminal.draws;
+    bool seen = isatty(STDOUT_FILENO);
+    progress->show_lines = !o->quiet && !(can && seen);
+    progress->show_bar = can && !(seen && o->log && is_same(o->log, &out));
     progress->steps_before = progress->curve_start = steps_done;
     progress->steps = o->config.steps;
     progress->measured = UINT64_MAX;
@@ -73,7 +76,7 @@ static void time_text(double s, char *text, size_t room)
     if (t >= 100 * 3600) snprintf(text, room, "%u days", t / 86400);
 }
 
-enum { N_PARTS = 5 };  // of the line: steps, loss, loss held out, speed, time left
+enum { N_FIGURES = 5 };  // of the line: steps, loss, loss held out, speed, time left
 
 // One line, whatever the width: the most important figures that fit, and a bar in the rest. The
 // cursor returns to its start: if the terminal shrinks and breaks the line, the next draw covers
@@ -84,23 +87,24 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
     size_t columns = terminal.columns - 1, used = 0;  // one more, and the line would wrap
     double rate = (double)(done - progress->steps_before) / (now - progress->began);
     double share = (double)done / (double)progress->steps;
-    char parts[N_PARTS][64] = {""}, left[32];
+    char figures[N_FIGURES][64] = {""}, left[32];
     time_text((double)(progress->steps - done) / rate, left, sizeof left);
-    snprintf(parts[0], sizeof parts[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
-    snprintf(parts[1], sizeof parts[1], "loss %.2f", progress->smooth / progress->smooth_weight);
+    snprintf(figures[0], sizeof figures[0], "%" PRIu64 "/%" PRIu64, done, progress->steps);
+    snprintf(figures[1], sizeof figures[1], "loss %.2f",
+             progress->smooth / progress->smooth_weight);
     if (progress->any_held) {
-        snprintf(parts[2], sizeof parts[2], "held out %.2f", progress->held_loss);
+        snprintf(figures[2], sizeof figures[2], "held out %.2f", progress->held_loss);
     }
-    snprintf(parts[3], sizeof parts[3], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
-    snprintf(parts[4], sizeof parts[4], "%s left", left);
-    if (strlen(parts[0]) + 2 + strlen(parts[1]) > columns) {
-        snprintf(parts[0], sizeof parts[0], "%.0f%%", 100 * share);
+    snprintf(figures[3], sizeof figures[3], rate < 10 ? "%.1f steps/s" : "%.0f steps/s", rate);
+    snprintf(figures[4], sizeof figures[4], "%s left", left);
+    if (strlen(figures[0]) + 2 + strlen(figures[1]) > columns) {
+        snprintf(figures[0], sizeof figures[0], "%.0f%%", 100 * share);
     }
-    static const size_t importance[N_PARTS] = {0, 1, 2, 4, 3};
-    bool fits[N_PARTS];
-    for (size_t k = 0; k < N_PARTS; k++) {
-        size_t i = importance[k], length = strlen(parts[i]) + (used ? 2 : 0);
-        fits[i] = *parts[i] && used + length <= columns;
+    static const size_t importance[N_FIGURES] = {0, 1, 2, 4, 3};
+    bool fits[N_FIGURES];
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        size_t i = importance[k], length = strlen(figures[i]) + (used ? 2 : 0);
+        fits[i] = *figures[i] && used + length <= columns;
         used += fits[i] ? length : 0;
     }
 
@@ -114,8 +118,8 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
         put(out, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
     }
     put(out, "%s", cells ? (terminal.color ? "\033[0m  " : "  ") : "");
-    for (size_t i = 0, n = 0; i < N_PARTS; i++) {
-        if (fits[i]) put(out, "%s%s", n++ ? "  " : "", parts[i]);
+    for (size_t i = 0, n = 0; i < N_FIGURES; i++) {
+        if (fits[i]) put(out, "%s%s", n++ ? "  " : "", figures[i]);
     }
     show("\033[J\r");
 }

@@ -2,7 +2,6 @@
  * empty is neither printed nor counted.
  */
 #define _XOPEN_SOURCE 700
-#include "../base/signals.h"
 #include "job.h"
 
 enum { MAX_TRIES = 1000 };  // known samples in a row, before --new gives up
@@ -156,6 +155,7 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
     }
     ++*done;
     say_sample(run, length, *done);
-    if (interrupted && samples->column) end_line(samples);
-    return output_ok();
+    bool ok = output_ok();
+    if (!ok && samples->column) end_line(samples);
+    return ok;
 }

@@ -47,19 +47,18 @@ static bool check_files(const Job *job)
 static bool begin_progress(Job *job)
 {
     const Options *o = &job->o;
-    Progress *progress = &job->progress;
-    set_up_progress(progress, o, job->run.model.steps_done);
+    set_up_progress(&job->progress, o, job->run.model.steps_done);
     if (!check_files(job)) return false;
-    if (o->save && !can_save(&progress->target, job)) return false;
-    if (o->log && !open_log(progress, o)) return false;
+    if (o->save && !can_save(&job->save.target, job)) return false;
+    if (o->log && !open_log(job)) return false;
     if (o->log && !check_files(job)) {  // a link led the log to a name that was free
         char path[PATH_MAX];
         struct stat info;
         if (realpath(o->log, path) && stat(path, &info) == 0 && !info.st_size) unlink(path);
         return false;
     }
-    progress->training = true;
-    progress->saved = UINT64_MAX;
+    job->save.training = true;
+    job->save.saved = UINT64_MAX;
     running = 1;
     return true;
 }
@@ -68,7 +67,7 @@ static bool begin_progress(Job *job)
 static void note_run(const Run *run)
 {
     const Options *o = &run->job->o;
-    const Target *target = &run->job->progress.target;
+    const Target *target = &run->job->save.target;
     uint64_t steps = run->config->steps;
     note_documents(run, run->docs.n);
     if (o->quiet) return;
@@ -82,9 +81,8 @@ static void note_run(const Run *run)
              o->resume, steps, steps + 1000);
     }
     if (target->keeps) note("%s: replacing another run's model, kept as %s", o->save, target->kept);
-    if (run->job->progress.kept_log) {
-        note("%s: replacing another run's log, kept as %s", o->log, run->job->progress.kept_log);
-    }
+    const char *kept = run->job->log.kept;
+    if (kept) note("%s: replacing another run's log, kept as %s", o->log, kept);
 }
 
 bool begin_training(Run *run)
@@ -110,9 +108,9 @@ bool begin_training(Run *run)
     } else if (job->progress.show_bar && !know_documents(job, n, 0, uchars)) {
         return false;
     }
-    if (job->progress.row_is_open) {
+    if (job->log.row_is_open) {
         if (is_measured_after(job, run->model.steps_done)) measure_held_out(run);
-        end_row(&job->progress, run->model.steps_done);
+        end_row(job, run->model.steps_done);
     }
     return true;
 }
@@ -121,23 +119,22 @@ bool begin_training(Run *run)
 // lags behind the model.
 static bool save_run(Job *job)
 {
-    Progress *progress = &job->progress;
+    Save *save = &job->save;
     uint64_t step = job->run.model.steps_done;
-    flush_log(progress);
-    if (!job->o.save || progress->saved == step) return true;
-    Target *target = &progress->target;
-    if (!save_model(target, &job->o, &job->run)) return false;
-    progress->saved = step;
-    if (target->surprised && !job->o.quiet) {
-        if (progress->show_bar) show("\r\033[J");
-        note("%s: another file was there at the end, kept as %s", job->o.save, target->kept);
+    flush_log(job);
+    if (!job->o.save || save->saved == step) return true;
+    if (!save_model(&save->target, &job->o, &job->run)) return false;
+    save->saved = step;
+    if (save->target.surprised && !job->o.quiet) {
+        if (job->progress.show_bar) show("\r\033[J");
+        note("%s: another file was there at the end, kept as %s", job->o.save, save->target.kept);
     }
     return true;
 }
 
 static bool has_new_steps(const Job *job)
 {
-    return job->progress.training && job->run.model.steps_done > job->progress.steps_before;
+    return job->save.training && job->run.model.steps_done > job->progress.steps_before;
 }
 
 // What a shell leaves as it is.
@@ -200,7 +197,7 @@ bool fail_stopped(Job *job, const char *reason)
         snprintf(why, sizeof why, "%s; ", reason);
     } else if (!interrupted) {
         if (standard_output.error && !o->save) return output_ok();
-        const Output *log = job->progress.log, *failed = log && log->error ? log : &standard_output;
+        const Output *log = job->log.out, *failed = log && log->error ? log : &standard_output;
         const char *name = failed == log ? o->log : "standard output";
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
         bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
@@ -233,39 +230,45 @@ bool check_loss(Run *run, uint64_t step, double loss)
                 step + 1, isnan(loss) ? "not a number" : "infinite", saved);
 }
 
-static void update_progress(Progress *progress, uint64_t done)
+static void update_progress(Job *job, uint64_t done)
 {
+    Progress *progress = &job->progress;
     double now = seconds();
-    bool draws = progress->show_bar && !interrupted;  // saving comes before a slow terminal
-    if (draws && now - progress->last_draw > REDRAW_SECONDS) {
+    if (progress->show_bar && now - progress->last_draw > REDRAW_SECONDS) {
         progress->last_draw = now;
         draw_bar(progress, done, now);
     }
-    if (progress->log && now - progress->last_flush > FLUSH_SECONDS) {
+    if (job->log.out && now - progress->last_flush > FLUSH_SECONDS) {
         progress->last_flush = now;
-        flush(progress->log);
+        flush(job->log.out);
     }
+}
+
+// Has a signal come, or does an output take no more?
+static bool must_stop(const Job *job)
+{
+    return interrupted || standard_output.error || (job->log.out && job->log.out->error);
 }
 
 bool after_step(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
     Progress *progress = &job->progress;
-    const Output *log = progress->log;
+    bool logs = job->log.out;
     uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
     char line_end = job->o.recipe == RECIPE_LESSON ? '\n' : '\r';
     if (progress->show_lines) {
         say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
     }
     if (is_measured_after(job, done)) measure_held_out(run);
-    if (log) log_step(progress, done, loss, learning_rate(run->config, step));
+    if (logs) log_step(job, done, loss, learning_rate(run->config, step));
     if (progress->show_bar) add_to_curve(progress, step, loss);
-    if (progress->show_bar || log) update_progress(progress, done);
     job->o.loss = loss;
-    bool ends = interrupted || standard_output.error || (log && log->error);
-    bool save = save_every && done % save_every == 0 && done < steps && !ends;
+    bool stop = must_stop(job);  // saving comes before a slow terminal
+    if (!stop && (progress->show_bar || logs)) update_progress(job, done);
+    bool save = save_every && done % save_every == 0 && done < steps && !stop;
     if (save && !save_run(job)) return false;
-    return !(ends || interrupted) || fail_stopped(job, NULL);
+    return !(stop || must_stop(job)) || fail_stopped(job, NULL);
 }
 
 // ok: the last step is done; otherwise the run has failed or was interrupted.
@@ -274,13 +277,13 @@ static bool end_progress(Job *job, bool ok)
     Progress *progress = &job->progress;
     double took = seconds() - progress->began;
     ok = ok && save_run(job);
-    progress->training = false;
+    job->save.training = false;
     ok = ok && (!interrupted || fail_stopped(job, NULL));
     if (progress->show_bar) show("\r\033[J");
     if (ok) {
-        ok = close_log(progress, &job->o);
-    } else if (progress->log) {
-        flush(progress->log);
+        ok = close_log(job);
+    } else if (job->log.out) {
+        flush(job->log.out);
     }
     if (progress->show_bar && ok) {
         draw_curve(progress, took);
