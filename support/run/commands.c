@@ -22,7 +22,6 @@ static void free_job(Job *job)
     free(job->maps);
     free(job->stats);
     free(job->losses);
-    free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
     free(job->page.log.held_out);
@@ -202,10 +201,7 @@ static bool run_page(Job *job)
                      "page.html",
                      path);
     }
-    if (!load_model(job, path) || !read_page(job) || !read_texts(job)) return false;
-    job->o.fingerprint = fingerprint(&job->run.docs);
-    say_page(job, job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
-    return true;
+    return load_model(job, path) && show_page(job);
 }
 
 static bool run_check(Job *job) { return check_everything(&job->o); }

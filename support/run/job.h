@@ -105,11 +105,10 @@ typedef struct {
 
 // What goes into a page.
 typedef struct {
-    unsigned char *html;   // [n_html] the shipped page, put together
-    size_t n_html, place;  // where the model goes
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
-    Losses log;  // list is NULL: no log
+    bool names_model;  // index.html says where it goes
+    Losses log;        // list is NULL: no log
 } Page;
 
 // The documents of a step in parts.
@@ -236,7 +235,6 @@ void say_stats(const Model *model, const HeadStats *stats, double loss, double e
 void say_findings(const Model *model, const HeadStats *stats, double loss);
 
 // page.c
-bool read_page(Job *job);                      // checks and reads all but the documents
-void say_page(Job *job, bool with_documents);  // shuffles run->docs
+bool show_page(Job *job);  // shuffles run->docs
 
 #endif
