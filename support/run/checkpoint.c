@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 
-enum { N_RANDOM = N_WORDS + 3 };  // numbers in train.random: words, words used, the gauss cache
 static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means
 
 // The characters of the vocabulary, each once. Documents hold no line ends, so it has none.
@@ -120,27 +119,6 @@ static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matri
     return true;
 }
 
-// The random generator, to and from the numbers of train.random.
-static void pack_random(const Random *random, double *numbers)
-{
-    for (size_t i = 0; i < N_WORDS; i++) numbers[i] = random->words[i];
-    numbers[N_WORDS] = (double)random->used;
-    numbers[N_WORDS + 1] = random->has_gauss;
-    numbers[N_WORDS + 2] = random->has_gauss ? random->gauss_next : 0;
-}
-
-static bool unpack_random(Random *random, const double *numbers)
-{
-    for (size_t i = 0; i < N_WORDS + 2; i++) {
-        double x = numbers[i], max = i < N_WORDS ? 4294967295.0 : i == N_WORDS ? N_WORDS : 1;
-        if (x < 0 || x > max || x != floor(x)) return false;
-    }
-    const double *rest = numbers + N_WORDS;
-    *random = (Random){.used = (size_t)rest[0], .has_gauss = rest[1] > 0, .gauss_next = rest[2]};
-    for (size_t i = 0; i < N_WORDS; i++) random->words[i] = (uint32_t)numbers[i];
-    return true;
-}
-
 // After the header, the numbers.
 static bool read_tensors(Checkpoint *checkpoint, Model *model)
 {
@@ -162,7 +140,7 @@ static bool read_tensors(Checkpoint *checkpoint, Model *model)
     if (found && !exact) note_missing(checkpoint, "train.random in F64");
     model->steps_done = checkpoint->options.step;
     checkpoint->has_random = exact;
-    return !exact || unpack_random(&checkpoint->random, numbers) ||
+    return !exact || random_from_numbers(&checkpoint->random, numbers) ||
            fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
@@ -307,7 +285,7 @@ bool save_model(Target *target, const Options *o, const Run *run)
     const Model *model = &run->model;
     double numbers[N_RANDOM];
     size_t n = (size_t)model->num_params;
-    pack_random(run->rng, numbers);
+    random_to_numbers(run->rng, numbers);
     const double *const parts[] = {model->params, model->m, model->v, numbers};
     const size_t sizes[] = {n, n, n, N_RANDOM};
     uint64_t hash = FNV_START;

@@ -148,6 +148,54 @@ bool parse_command_line(Options *o, int argc, char **argv)
     return o->resume || check_options(o, NULL);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * A command line for people: what to type next, and the help.
+ */
+// What a shell leaves as it is.
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "%+,-./:=@_";
+
+// Appends a word of a command line, quoted for a shell where it must be.
+static void append_word(char *text, size_t room, const char *word)
+{
+    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, room - n, " %s", quote);
+    for (; *word && n + 8 < room; word++) {
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
+    }
+    snprintf(text + n, room - n, "%s", quote);
+}
+
+// A message shows no control characters. A command that has some becomes one that prints them.
+static void spell_controls(char *text, size_t room)
+{
+    static char command[MESSAGE_ROOM];
+    snprintf(command, sizeof command, "%s", text);
+    if (!mask_controls(text)) return;
+    size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
+    for (const char *c = command; *c && n + 8 < room; c++) {
+        bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
+        n += (size_t)snprintf(text + n, room - n, safe ? "%c" : "\\%03o", (unsigned char)*c);
+    }
+    snprintf(text + n, room - n, "')\"");
+}
+
+const char *command_to_continue(const Options *o, int argc, char **argv)
+{
+    static char command[MESSAGE_ROOM];
+    command[0] = '\0';
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--") != 0) append_word(command, sizeof command, argv[i]);
+    }
+    if (!o->resume || strcmp(o->resume, o->save) != 0) {
+        append_word(command, sizeof command, "--resume");
+        append_word(command, sizeof command, o->save);
+    }
+    spell_controls(command, sizeof command);
+    return command + 1;  // after a blank
+}
+
 // " (1000; lesson: 500)": the default in both recipes, if they differ. "" if the help says it.
 static void default_text(const Option *option, char *text, size_t room)
 {

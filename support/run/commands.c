@@ -103,7 +103,7 @@ static bool load_with_documents(Job *job, bool drawn, size_t *n)
 {
     Run *run = &job->run;
     const Options *o = &job->o;
-    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_documents(job))
+    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_source(job))
         return false;
     size_t most = run->docs.n;
     if (o->only_held_out) {
@@ -144,7 +144,7 @@ static bool run_sample(Job *job)
     Run *run = &job->run;
     if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
-    if (o->new && !(read_texts(job) && check_documents(job))) return false;
+    if (o->new && !(read_texts(job) && check_source(job))) return false;
     bool says = find_metadata(&checkpoint->header, "train.fingerprint");
     if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
         note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),

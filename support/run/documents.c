@@ -59,7 +59,7 @@ bool has_its_documents(const Job *job)
 }
 
 // Without --data, the model must be trained on the shipped names, as far as its file says.
-bool check_documents(Job *job)
+bool check_source(Job *job)
 {
     const Header *header = &job->checkpoint.header;
     const char *data = find_metadata(header, "train.data");

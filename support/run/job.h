@@ -177,10 +177,11 @@ bool save_model(Target *target, const Options *o, const Run *run);
 // progress.c
 double seconds(void);  // on a clock that never goes back
 void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done);
-void add_to_curve(Progress *progress, uint64_t step, double loss);
-void add_held_out(Progress *progress, uint64_t done,
-                  double loss);  // measured after that many steps
 void draw_bar(const Progress *progress, uint64_t done, double now);  // now: later than began
+
+// curve.c
+void add_to_curve(Progress *progress, uint64_t step, double loss);
+void add_held_out(Progress *progress, uint64_t done, double loss);  // after so many steps
 void draw_curve(const Progress *progress, double took);
 
 // log.c
@@ -196,7 +197,7 @@ const char *data_name(const Options *o);  // what messages call the documents' f
 void data_source(const Options *o, char *text, size_t room);  // as model files name it
 bool read_texts(Job *job);                  // the documents of --data, or the shipped names
 bool has_its_documents(const Job *job);     // those that the model was trained on?
-bool check_documents(Job *job);             // before they are encoded
+bool check_source(Job *job);             // before they are encoded
 bool encode_documents(Job *job, size_t n);  // the first n, with notes about them
 void note_documents(const Run *run, size_t n);
 double passes(const Run *run);

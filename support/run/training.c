@@ -4,6 +4,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "../base/signals.h"
+#include "command_line.h"
 #include "job.h"
 #ifdef MICROGPT_DEBUG
 #include "../debugger/views.h"  // watch()
@@ -137,53 +138,6 @@ static bool has_new_steps(const Job *job)
     return job->save.training && job->run.model.steps_done > job->progress.steps_before;
 }
 
-// What a shell leaves as it is.
-static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                            "%+,-./:=@_";
-
-// Appends a word of a command line, quoted for a shell where it must be.
-static void append_word(char *text, size_t room, const char *word)
-{
-    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
-    size_t n = strlen(text);
-    n += (size_t)snprintf(text + n, room - n, " %s", quote);
-    for (; *word && n + 8 < room; word++) {
-        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
-    }
-    snprintf(text + n, room - n, "%s", quote);
-}
-
-// A message shows no control characters. A command that has some becomes one that prints them.
-static void spell_controls(char *text, size_t room)
-{
-    static char command[MESSAGE_ROOM];
-    snprintf(command, sizeof command, "%s", text);
-    if (!mask_controls(text)) return;
-    size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
-    for (const char *c = command; *c && n + 8 < room; c++) {
-        bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
-        n += (size_t)snprintf(text + n, room - n, safe ? "%c" : "\\%03o", (unsigned char)*c);
-    }
-    snprintf(text + n, room - n, "')\"");
-}
-
-// The command that goes on from what is saved: this one, with --resume.
-static const char *command_to_continue(const Job *job)
-{
-    static char command[MESSAGE_ROOM];
-    const Options *o = &job->o;
-    command[0] = '\0';
-    for (int i = 0; i < job->argc; i++) {
-        if (strcmp(job->argv[i], "--") != 0) append_word(command, sizeof command, job->argv[i]);
-    }
-    if (!o->resume || strcmp(o->resume, o->save) != 0) {
-        append_word(command, sizeof command, "--resume");
-        append_word(command, sizeof command, o->save);
-    }
-    spell_controls(command, sizeof command);
-    return command + 1;  // after a blank
-}
-
 // The run ends early: for this reason or, if it is NULL, by a signal or because an output failed.
 bool fail_stopped(Job *job, const char *reason)
 {
@@ -207,7 +161,7 @@ bool fail_stopped(Job *job, const char *reason)
                 job->run.model.steps_done, o->config.steps,
                 o->save ? "saved in " : "not saved: --save was not given", o->save ? o->save : "",
                 o->save ? "; to continue:" : "");
-    if (o->save) failure.command = command_to_continue(job);
+    if (o->save) failure.command = command_to_continue(o, job->argc, job->argv);
     return false;
 }
 
