@@ -1,4 +1,5 @@
-/* output.h: errors, text that goes out, and the terminal it goes to.
+/* output.h: errors, text that goes out, and the terminal it goes to. Like all of support/base/, it
+ * knows no model, and includes nothing from outside this folder.
  *
  * A function that fails records the error and returns false; report() prints it, in one line.
  * All output goes through an Output. It reports every byte that it could not write. A second after

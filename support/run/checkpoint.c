@@ -56,7 +56,7 @@ static bool read_metadata(Checkpoint *checkpoint)
             return fail("%s: metadata: %s is missing", header->path, key);
         }
         if (!value && !(option->stored & OPTIONAL)) note_missing(checkpoint, key);
-        if (value && !set_option(o, option, value)) {
+        if (value && set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }

@@ -105,7 +105,9 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
         if (flag && value) return usage("--%s takes no value", name);
         if (!flag && !value && last) return usage("--%s needs a value: %s", name, option->argument);
         value = flag ? NULL : value ? value + 1 : argv[++i];
-        if ((!only || strcmp(only, name) == 0) && !set_option(o, option, value)) return false;
+        bool sets = !only || strcmp(only, name) == 0;
+        const char *problem = sets ? set_option(o, option, value) : NULL;
+        if (problem) return usage("--%s %s: %s", name, value, problem);
         o->given |= (uint64_t)1 << (option - options);
     }
     return true;

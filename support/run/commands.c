@@ -38,16 +38,6 @@ static void out_of_memory(void)
     exit(report(false));
 }
 
-// Moves the first n documents of a part of all to the front of all, in their order.
-static void move_to_front(Documents *docs, Documents *some, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        Document doc = docs->list[i];
-        docs->list[i] = some->list[i];
-        some->list[i] = doc;
-    }
-}
-
 // The documents that training kept out become a list of their own, in their order.
 static bool find_held_out(Job *job)
 {
@@ -59,65 +49,54 @@ static bool find_held_out(Job *job)
 
 enum { DRAWN = 1000 };  // documents, where --docs does not take the first
 
-// Moves a sample of distinct documents to the front: of those that training kept out, if there are
-// some. Returns how many; 0: the error is recorded.
-static size_t draw_documents(Job *job)
+// Draws distinct documents to measure: of those that training kept out, if there are some.
+static bool draw_documents(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
-    Documents *docs = &job->run.docs, *pool = docs;
-    if (config->holdout && config->holdout < docs->n && has_its_documents(job)) {
-        if (!find_held_out(job)) return 0;
+    Documents *pool = &job->run.docs;
+    if (config->holdout && config->holdout < pool->n && has_its_documents(job)) {
+        if (!find_held_out(job)) return false;
         if (job->held_out.n) pool = &job->held_out;
     }
     random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
     shuffle(pool, &job->rng);
-    size_t n = keep_distinct(job, pool, DRAWN);
-    move_to_front(docs, pool, n);
-    return n;
+    job->measured = (Documents){.list = pool->list, .n = keep_distinct(job, pool, DRAWN)};
+    return job->measured.n > 0;
 }
 
-// Moves the documents that training kept out to the front, in their order.
+// Measures the documents that training kept out, in their order.
 static bool select_held_out(Job *job)
 {
     const char *path = job->o.arguments[0];
-    const Config *config = &job->checkpoint.options.config;
-    Documents *docs = &job->run.docs;
-    size_t n = (size_t)config->holdout;
+    uint64_t n = job->checkpoint.options.config.holdout;
     if (!n) return usage("--holdout: %s was trained without --holdout", path);
-    if (!has_its_documents(job) || n >= docs->n) {
+    if (!has_its_documents(job) || n >= job->run.docs.n) {
         return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
                      path);
     }
     if (!find_held_out(job)) return false;
-    if (!job->held_out.n) {
-        return fail("--holdout: nothing to measure: all %zu documents held out are also in the "
-                    "training data",
-                    n);
-    }
-    move_to_front(docs, &job->held_out, job->held_out.n);
-    return true;
+    job->measured = job->held_out;
+    return job->measured.n ||
+           fail("--holdout: nothing to measure: all %" PRIu64 " documents held out are also in "
+                "the training data",
+                n);
 }
 
-// A model and the documents to judge it by: the first *n, at most --docs N, or some that are drawn.
-static bool load_with_documents(Job *job, bool drawn, size_t *n)
+// A model and the documents to measure it by: all of them, at most --docs N, or some of them.
+static bool load_with_documents(Job *job, bool draw)
 {
-    Run *run = &job->run;
     const Options *o = &job->o;
-    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_source(job))
-        return false;
-    size_t most = run->docs.n;
-    if (o->only_held_out) {
-        if (!select_held_out(job)) return false;
-        most = job->held_out.n;
-    } else if (o->command->bit == EVAL && job->checkpoint.options.config.holdout && !o->quiet &&
-               has_its_documents(job)) {
+    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_source(job)) return false;
+    job->measured = job->run.docs;
+    if (o->only_held_out && !select_held_out(job)) return false;
+    if (draw && !draw_documents(job)) return false;
+    if (o->docs && o->docs < job->measured.n) job->measured.n = (size_t)o->docs;
+    bool most = o->command->bit == EVAL && job->checkpoint.options.config.holdout;
+    if (most && !o->only_held_out && !o->quiet && has_its_documents(job)) {
         note("%s was trained on most of these documents; --holdout takes only the others",
              o->arguments[0]);
     }
-    uint64_t docs = o->docs && o->docs < most ? o->docs : most;
-    *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
-    if (drawn && !(*n = draw_documents(job))) return false;
-    return encode_documents(job, *n);
+    return encode_documents(job, &job->measured);
 }
 
 // The story. A resumed run takes its options from the file before it begins.
@@ -161,16 +140,16 @@ static bool run_sample(Job *job)
 // How surprised a model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Run *run = &job->run;
-    size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, false, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL, NULL);
+    const Documents *docs = &job->measured;
+    size_t n_tokens = 0;
+    if (!load_with_documents(job, false)) return false;
+    double loss = mean_loss(&job->run.model, docs->list, docs->n, &n_tokens, NULL, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");
     }
     int digits = isatty(STDOUT_FILENO) ? 6 : 17;  // people want few, programs all
-    say("docs %zu\ntokens %zu\nloss %.*g\n", n_docs, n_tokens, digits, loss);
+    say("docs %zu\ntokens %zu\nloss %.*g\n", docs->n, n_tokens, digits, loss);
     say("bits per character %.*g\nperplexity %.*g\n", digits, loss / log(2), digits, exp(loss));
     return true;
 }
@@ -179,12 +158,10 @@ static bool run_eval(Job *job)
 static bool run_heads(Job *job)
 {
     const Options *o = &job->o;
-    size_t n_docs = 0;
     if (o->votes && o->n_arguments < 2) return usage("--votes needs a word");
     bool seed = was_given(o, CONFIG(seed));
     if (o->docs && seed) return usage("--docs takes the first documents, --seed draws: not both");
-    if (o->n_arguments < 2)
-        return load_with_documents(job, !o->docs, &n_docs) && show_heads(job, n_docs);
+    if (o->n_arguments < 2) return load_with_documents(job, !o->docs) && show_heads(job);
     if (o->data || o->docs || seed) {
         return usage("--data, --docs and --seed do not apply to a single word");
     }

@@ -69,10 +69,10 @@ bool check_source(Job *job)
                  data);
 }
 
-bool encode_documents(Job *job, size_t n)
+bool encode_documents(Job *job, const Documents *docs)
 {
-    for (size_t i = 0; i < n; i++) {
-        const Document *doc = &job->run.docs.list[i];
+    for (size_t i = 0; i < docs->n; i++) {
+        const Document *doc = &docs->list[i];
         size_t done = encode(&job->run.tokenizer, doc->tokens, doc->length);
         if (done == doc->length) continue;
         char bytes[4];
@@ -82,17 +82,17 @@ bool encode_documents(Job *job, size_t n)
                     data_name(&job->o), doc->line, length, bytes, length ? ", " : "",
                     (unsigned)unknown);
     }
-    note_documents(&job->run, n);
+    note_documents(&job->run, docs);
     return true;
 }
 
-void note_documents(const Run *run, size_t n)
+void note_documents(const Run *run, const Documents *docs)
 {
     const Options *o = &run->job->o;
-    size_t n_cut = 0, longest = 0;
+    size_t n_cut = 0, longest = 0, n = docs->n;
     if (o->quiet && !o->data) return;
     for (size_t i = 0; i < n; i++) {
-        size_t length = run->docs.list[i].length;
+        size_t length = docs->list[i].length;
         n_cut += length >= run->model.block_size;
         longest = length > longest ? length : longest;
     }

@@ -200,12 +200,12 @@ static void say_documents(const Job *job, size_t n_docs)
     say_wrapped(text, 0, 2, terminal_of(STDOUT_FILENO).columns);
 }
 
-bool show_heads(Job *job, size_t n_docs)
+bool show_heads(Job *job)
 {
     const char *path = job->o.arguments[0];
     Model *model = &job->run.model;
-    const Document *docs = job->run.docs.list;
-    size_t n_heads = model->n_layer * model->n_head, n_tokens;
+    const Document *docs = job->measured.list;
+    size_t n_docs = job->measured.n, n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     free(job->losses);
     size_t in_wo = model->n_embd * model->n_embd;

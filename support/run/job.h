@@ -1,6 +1,9 @@
 /* job.h: one command at work, and the calls between the files that do its work. A Run is what the
  * algorithm sees of a command; the Job around it is everything else.
  *
+ * The files of support/run/ include each other, support/base/, autograd.h, and of support/engine/
+ * what installs it: faster.h, threads.h and adam.h.
+ *
  * A function that returns false has recorded the error.
  */
 #ifndef JOB_H
@@ -132,6 +135,7 @@ typedef struct Job {
     Save save;
     Log log;
     Documents held_out;  // a part of run.docs
+    Documents measured;  // the same, or another part: what eval and heads measure
     Batch batch;
     Samples samples;
     double *maps;      // heads: attention in one word, [position][layer][head][position]
@@ -195,11 +199,11 @@ bool read_losses(Losses *losses, const char *name);  // the caller frees the lis
 // documents.c
 const char *data_name(const Options *o);  // what messages call the documents' file
 void data_source(const Options *o, char *text, size_t room);  // as model files name it
-bool read_texts(Job *job);                  // the documents of --data, or the shipped names
-bool has_its_documents(const Job *job);     // those that the model was trained on?
+bool read_texts(Job *job);               // the documents of --data, or the shipped names
+bool has_its_documents(const Job *job);  // those that the model was trained on?
 bool check_source(Job *job);             // before they are encoded
-bool encode_documents(Job *job, size_t n);  // the first n, with notes about them
-void note_documents(const Run *run, size_t n);
+bool encode_documents(Job *job, const Documents *docs);  // with notes about them
+void note_documents(const Run *run, const Documents *docs);
 double passes(const Run *run);
 const char *passes_text(const Run *run);  // "1000 steps: each of the 334 documents about 3 times"
 
@@ -223,9 +227,9 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
                  HeadStats *stats, double *each);
 double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
                      const double *other);
-bool show_heads(Job *job, size_t n_docs);  // over the first documents
-bool show_word(Job *job);                  // in the prompt
-bool show_votes(Job *job, size_t n);       // the n positions on the tape
+bool show_heads(Job *job);            // over job->measured
+bool show_word(Job *job);             // in the prompt
+bool show_votes(Job *job, size_t n);  // the n positions on the tape
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
 size_t map_row(size_t n_heads, size_t query, size_t h);
 void draw_maps(const Run *run, const double *maps, size_t n);

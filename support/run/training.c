@@ -70,7 +70,7 @@ static void note_run(const Run *run)
     const Options *o = &run->job->o;
     const Target *target = &run->job->save.target;
     uint64_t steps = run->config->steps;
-    note_documents(run, run->docs.n);
+    note_documents(run, &run->docs);
     if (o->quiet) return;
     bool many = o->data && run->model.steps_done < steps && passes(run) > MANY_PASSES;
     if (many && !run->config->holdout && run->config->weight_decay <= 0) {
