@@ -5,11 +5,9 @@
 #include "text.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -164,12 +162,9 @@ static int open_unfinished(Target *target, const char *folder)
     for (int i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        const uint64_t seeds[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(),
-                                  (uint64_t)(uintptr_t)&now};
-        uint64_t any = hash_bytes(FNV_START, (const unsigned char *)seeds, sizeof seeds) >> 16;
-        snprintf(target->unfinished, sizeof target->unfinished, "%.*s%s%.*s.%012" PRIx64 ".part",
+        snprintf(target->unfinished, sizeof target->unfinished, "%.*s%s%.*s.%lx%lx.part",
                  folder ? PATH_MAX : beside, folder ? folder : target->path, folder ? "/" : "",
-                 (int)used, base, any);
+                 (int)used, base, (unsigned long)now.tv_nsec, (unsigned long)getpid());
         fd = open_file(target->unfinished, O_WRONLY | O_CREAT | O_EXCL);
     }
     remove_if_ended(fd >= 0 ? target->unfinished : NULL);

@@ -23,7 +23,7 @@ bool hold_out(Job *job, size_t n_held, const uint32_t *uchars)
     if (!know_documents(job, n_trained, 0, uchars)) return false;
     for (size_t i = n_trained; i < docs->n; i++) {
         Document doc = docs->list[i];
-        if (is_known_document(job, &doc, uchars)) continue;
+        if (is_known(&job->samples, &doc, uchars, false)) continue;
         docs->list[i] = held_out->list[held_out->n];
         held_out->list[held_out->n++] = doc;
     }

@@ -213,7 +213,8 @@ bool fail_stopped(Job *job, const char *reason);  // saves, records the error, r
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);
 bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
-bool is_known_document(Job *job, const Document *doc, const uint32_t *uchars);
+// Is it in the set of texts? With `add`, insert it. uchars: the text is made of tokens, else NULL.
+bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add);
 size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
 // holdout.c
