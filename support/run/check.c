@@ -1,6 +1,8 @@
-/* check.c: the model as it is, whole: its loss, all gradients and a step of Adam, in several ways. The
- * proof when a command begins compares some of them in a model as small as can be. `microgpt check`
- * compares all, as a table, at the sizes of its options.
+/* check.c: the model as it is, whole: its loss, all gradients and a step of Adam, in several ways.
+ * The proof when a command begins compares some of them in a model as small as can be. `microgpt
+ * check` compares all, as a table, at the sizes of its options.
+ *
+ * A trial has a job of its own; what it switches off in in_use and use_lanes is on again after it.
  */
 #define _XOPEN_SOURCE 700
 #include "prove.h"

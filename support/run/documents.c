@@ -1,5 +1,8 @@
 /* documents.c: where the documents come from, and what users are told about them. The name of the
  * shipped list is here alone.
+ *
+ * Documents are characters until encode() has replaced them with tokens; what compares them with a
+ * model file's fingerprint must come before.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"

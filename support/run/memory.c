@@ -33,7 +33,7 @@ bool size_model(Model *model, const Config *config, size_t vocab_size)
     return true;
 }
 
-// Without a state_dict it only counts, and returns NULL: the memory is taken once the size is known.
+// Without a state_dict it only counts, and returns NULL: memory is taken once the size is known.
 Matrix *add_matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin)
 {
     size_t i = model->n_matrices++;

@@ -1,5 +1,5 @@
-/* prove.h: what the proof of the operations and that of the whole model share. Private to prove.c and
- * check.c.
+/* prove.h: what the proof of the operations and that of the whole model share. Private to prove.c
+ * and check.c.
  */
 #ifndef PROVE_H
 #define PROVE_H
