@@ -1,14 +1,13 @@
-/* files.c: shipped files, signals, and atomic saves. */
+/* files.c: reading, shipped files, and atomic saves. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
+#include "signals.h"
 #include "text.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +16,51 @@
 #else
 #define NANOSECONDS(info) 0
 #endif
+
+// Tries again if a signal comes in between. A file that must be new is private at first.
+int open_file(const char *name, int flags)
+{
+    int file;
+    do {
+        file = open(name, flags | O_CLOEXEC, flags & O_EXCL ? 0600 : 0666);
+    } while (file < 0 && errno == EINTR);
+    return file;
+}
+
+ssize_t read_up_to(int file, void *bytes, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = read(file, (char *)bytes + done, n - done);
+        if (got == 0) break;
+        if (got > 0) {
+            done += (size_t)got;
+        } else if (errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, -1);
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return (ssize_t)done;
+}
+
+// A zero follows the bytes.
+bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
+{
+    *bytes = NULL;
+    *n = 0;
+    for (size_t room = 0; *n == room;) {
+        room = room ? 2 * room : 1 << 16;
+        unsigned char *more = realloc(*bytes, room);
+        if (!more) return no_memory();
+        *bytes = more;
+        ssize_t got = read_up_to(file, *bytes + *n, room - *n);
+        if (got < 0) return fail_errno(name);
+        *n += (size_t)got;
+    }
+    (*bytes)[*n] = '\0';
+    return true;
+}
 
 // The first program of this name along PATH, as a shell finds it; else the name itself.
 static int find_in_path(const char *argv0, char *path, size_t room)
@@ -61,11 +105,15 @@ const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 bool is_same(const char *name, const struct stat *file)
 {
     struct stat info;
-    return name && stat(name, &info) == 0 && info.st_dev == file->st_dev &&
-           info.st_ino == file->st_ino;
+    return name && stat(name, &info) == 0 && same_inode(&info, file);
 }
 
 bool is_file(const char *name, const struct stat *file)
@@ -76,8 +124,7 @@ bool is_file(const char *name, const struct stat *file)
 bool is_unchanged(const char *name, const struct stat *file)
 {
     struct stat info;
-    return name && stat(name, &info) == 0 && info.st_dev == file->st_dev &&
-           info.st_ino == file->st_ino && info.st_size == file->st_size &&
+    return is_same(name, file) && stat(name, &info) == 0 && info.st_size == file->st_size &&
            info.st_mtime == file->st_mtime && NANOSECONDS(info) == NANOSECONDS(*file);
 }
 
@@ -97,59 +144,15 @@ bool same_file(const char *a, const char *b)
     if (!a || !b) return false;
     if (stat(b, &info) == 0) return is_file(a, &info);
     return stat(a, &info) < 0 && strcmp(base_name(a), base_name(b)) == 0 && find_folder(a, &info) &&
-           find_folder(b, &other) && info.st_dev == other.st_dev && info.st_ino == other.st_ino;
+           find_folder(b, &other) && same_inode(&info, &other);
 }
-
-/* ------------------------------------------------------------------------------------------------
- * Signals. The handler reads only flags, and a name that does not change while its flag is set.
- */
-volatile sig_atomic_t running;
-static sigset_t handled, usual_mask;      // the signals that on_signal() takes; not held
-static volatile sig_atomic_t unfinished;  // a file of this name is being written:
-static char unfinished_name[PATH_MAX + 300];
-
-// The first signal lets the step finish and the model be saved. What comes within a second of it is
-// the same wish: timeout(1) sends two. A later one ends the program at once; but not SIGXCPU, which
-// comes again by itself.
-static void on_signal(int number)
-{
-    static const char message[] = "microgpt: interrupted again, after more than a second: ended\n";
-    struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
-    bool again = overdue() && number != SIGXCPU;
-    if (running && !again) {
-        interrupt();
-        return;
-    }
-    if (unfinished) unlink(unfinished_name);
-    if (again && poll(&err, 1, 0) == 1) (void)!write(err.fd, message, sizeof message - 1);
-    _exit(INTERRUPTED);
-}
-
-// Without SA_RESTART: a signal interrupts a call that waits. Signals that are ignored at the start
-// stay ignored, as under nohup.
-void handle_signals(void)
-{
-    static const int signals[] = {SIGINT,  SIGHUP,  SIGTERM, SIGQUIT,
-                                  SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM};
-    struct sigaction ours = {.sa_handler = on_signal}, now;
-    sigemptyset(&handled);
-    ours.sa_mask = handled;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        if (sigaction(signals[i], NULL, &now) != 0 || now.sa_handler == SIG_IGN) continue;
-        sigaction(signals[i], &ours, NULL);
-        sigaddset(&handled, signals[i]);
-    }
-}
-
-static void hold_signals(void) { sigprocmask(SIG_BLOCK, &handled, &usual_mask); }
-static void release_signals(void) { sigprocmask(SIG_SETMASK, &usual_mask, NULL); }
 
 /* ------------------------------------------------------------------------------------------------
  * Saves.
  */
 // Opens a new file in a folder (NULL: beside the final one), under a name that nobody can foresee.
 // A long name is cut between characters, so that the suffix fits. -1: errno says why.
-static int open_part(Target *target, const char *folder)
+static int open_unfinished(Target *target, const char *folder)
 {
     const char *base = base_name(target->path);
     size_t length = strlen(base), used = length < 200 ? length : 200;
@@ -159,17 +162,13 @@ static int open_part(Target *target, const char *folder)
     for (int i = 0; fd < 0 && i < 100 && (i == 0 || errno == EEXIST); i++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        const uint64_t seeds[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid(),
-                                  (uint64_t)(uintptr_t)&now};
-        uint64_t any = hash_bytes(FNV_START, (const unsigned char *)seeds, sizeof seeds) >> 16;
-        snprintf(target->part, sizeof target->part, "%.*s%s%.*s.%012" PRIx64 ".part",
+        snprintf(target->unfinished, sizeof target->unfinished, "%.*s%s%.*s.%lx%lx.part",
                  folder ? PATH_MAX : beside, folder ? folder : target->path, folder ? "/" : "",
-                 (int)used, base, any);
-        fd = open_file(target->part, O_WRONLY | O_CREAT | O_EXCL);
+                 (int)used, base, (unsigned long)now.tv_nsec, (unsigned long)getpid());
+        fd = open_file(target->unfinished, O_WRONLY | O_CREAT | O_EXCL);
     }
-    strcpy(unfinished_name, target->part);
-    unfinished = fd >= 0;
-    release_signals();  // which leaves errno alone
+    remove_if_ended(fd >= 0 ? target->unfinished : NULL);
+    release_signals();
     return fd;
 }
 
@@ -204,11 +203,11 @@ bool find_target(Target *target, const char *name)
     if (!there) snprintf(target->path, sizeof target->path, "%s", name);
     if (there) target->ours = info;
     snprintf(target->kept, sizeof target->kept, "%s~", target->path);
-    target->reserve = open_part(target, NULL);
+    target->reserve = open_unfinished(target, NULL);
     if (target->reserve < 0) return fail_errno(name);
     dup2(STDERR_FILENO, target->reserve);  // closes the file, keeps the descriptor
-    unlink(target->part);
-    unfinished = 0;
+    unlink(target->unfinished);
+    remove_if_ended(NULL);
     return true;
 }
 
@@ -227,8 +226,8 @@ bool begin_save(Target *target, Output *out, int place)
     if (place == sizeof folders / sizeof folders[0]) return false;
     if (target->reserve >= 0) close(target->reserve);
     target->reserve = -1;
-    out->n = 0;
-    out->file = open_part(target, folders[place]);
+    out->n = out->total = 0;
+    out->file = open_unfinished(target, folders[place]);
     out->error = out->file < 0 ? errno : 0;
     return true;
 }
@@ -249,29 +248,40 @@ static bool put_aside(const Target *target)
 static bool take_name(Target *target)
 {
     struct stat info;
-    const char *part = target->part, *path = target->path;
+    const char *new = target->unfinished, *path = target->path;
     target->surprised = false;
-    if (is_unchanged(path, &target->ours)) return rename(part, path) == 0;
-    if (link(part, path) == 0) {
-        unlink(part);
+    if (is_unchanged(path, &target->ours)) return rename(new, path) == 0;
+    if (link(new, path) == 0) {
+        unlink(new);
         return true;
     }
     bool there = lstat(path, &info) == 0;
     if (there && !put_aside(target)) return false;
     target->surprised = there && !target->keeps;
-    if (rename(part, path) == 0) return true;
+    if (rename(new, path) == 0) return true;
     int error = errno;
     if (there && rename(target->kept, path) == 0) unlink(target->kept);  // if both are links
     errno = error;
     return false;
 }
 
+// Best effort: a new name must survive a power failure, too.
+static void flush_folder(const char *name)
+{
+    char folder[PATH_MAX + 300];
+    snprintf(folder, sizeof folder, "%.*s.", (int)(base_name(name) - name), name);
+    int file = open_file(folder, O_RDONLY | O_DIRECTORY);
+    if (file < 0) return;
+    fsync(file);
+    close(file);
+}
+
 bool end_save(Target *target, Output *out, int place)
 {
+    struct stat info = {0};
     flush(out);
     if (out->file >= 0) take_mode(target, out->file);
     while (!out->error && fsync(out->file) < 0) out->error = errno == EINTR ? 0 : errno;
-    struct stat info = {0};
     if (out->file >= 0) fstat(out->file, &info);
     if (out->file >= 0 && close(out->file) < 0 && !out->error) out->error = errno;
     hold_signals();
@@ -282,21 +292,13 @@ bool end_save(Target *target, Output *out, int place)
         target->old = (struct stat){0};
         target->keeps = false;
     }
-    if (!whole && out->file >= 0) unlink(target->part);
-    unfinished = 0;
-    // Best effort: the new name must survive a power failure, too.
-    char name[sizeof target->part];
-    snprintf(name, sizeof name, "%.*s.", (int)(base_name(target->part) - target->part),
-             target->part);
-    int folder = open_file(name, O_RDONLY | O_DIRECTORY);
-    if (folder >= 0) {
-        fsync(folder);
-        close(folder);
-    }
+    if (!whole && out->file >= 0) unlink(target->unfinished);
+    remove_if_ended(NULL);
+    flush_folder(target->unfinished);
     release_signals();
     if (named) return true;
     set_failure(FAILED, "%s: not saved%s: %s%s%s", target->name,
                 whole && place == 0 ? " under this name" : "", strerror(target->error),
-                whole ? "; the model is in " : "", whole ? target->part : "");
+                whole ? "; the model is in " : "", whole ? target->unfinished : "");
     return whole;
 }

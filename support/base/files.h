@@ -1,12 +1,9 @@
-/* files.h: files that the program ships, files it saves, and the signals that may come meanwhile.
+/* files.h: files that are read, files that the program ships, and files it saves.
  *
  * Saves are atomic: written beside the final name, flushed to disk, then renamed over it. Where
  * there is no room, the model goes to the working directory, TMPDIR or /tmp. At that moment, a save
  * replaces only what this run has put there, or was told to continue: anything else is kept under
  * the name with a ~ behind it or, if that is taken, the new file stays beside it.
- *
- * A signal lets a running step finish. A second one, more than a second later, ends the program and
- * leaves no partial file.
  */
 #ifndef FILES_H
 #define FILES_H
@@ -15,6 +12,12 @@
 
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+
+// Reading.
+int open_file(const char *name, int flags);           // -1: errno says why
+ssize_t read_up_to(int file, void *bytes, size_t n);  // fewer only at the end; -1: errno
+bool read_all(int file, unsigned char **bytes, size_t *n, const char *name);  // caller frees
 
 // Shipped files.
 void program_folder(const char *argv0, char *folder, size_t room);  // with a slash, or ""
@@ -29,21 +32,17 @@ bool is_file(const char *name, const struct stat *file);
 bool is_unchanged(const char *name, const struct stat *file);
 bool same_file(const char *a, const char *b);
 
-// Signals.
-extern volatile sig_atomic_t running;  // there is work to lose: the first signal lets it finish
-void handle_signals(void);             // those that ask to end, unless ignored at the start
-
 // Where a model goes.
 typedef struct {
-    const char *name;           // as the user gave it
-    char path[PATH_MAX];        // with symbolic links followed
-    char kept[PATH_MAX + 1];    // path~, for a file there that is not of this run
-    char part[PATH_MAX + 300];  // the name while the file is not whole
-    int reserve;                // a descriptor kept for the first save; or -1
-    struct stat ours, old;      // what may be replaced: under path, under kept; zeros: nothing
-    bool keeps;                 // another run's model is under path, and users know
-    bool surprised;             // the latest save kept a file that came during the run
-    int error;                  // why the latest save is not under its name; or 0
+    const char *name;                 // as the user gave it
+    char path[PATH_MAX];              // with symbolic links followed
+    char kept[PATH_MAX + 1];          // path~, for a file there that is not of this run
+    char unfinished[PATH_MAX + 300];  // the name while the file is not whole
+    int reserve;                      // a descriptor kept for the first save; or -1
+    struct stat ours, old;  // what may be replaced: under path, under kept; zeros: nothing
+    bool keeps;             // another run's model is under path, and users know
+    bool surprised;         // the latest save kept a file that came during the run
+    int error;              // why the latest save is not under its name; or 0
 } Target;
 
 // Can a file be written under this name? Asked before any work is done; changes nothing.

@@ -1,4 +1,4 @@
-/* json.c: objects, lists of whole numbers, and strings with all their escapes. */
+/* json.c: objects, lists of whole numbers, and strings with all their escapes; strings written. */
 #define _XOPEN_SOURCE 700
 #include "json.h"
 #include "text.h"
@@ -117,4 +117,33 @@ size_t json_list(Json *json, uint64_t *list, size_t max)
     while ((more = json_next(json, n == 0, ']')) && n < max) list[n++] = json_number(json);
     if (more) json_expect(json, "a shorter list");
     return n;
+}
+
+void put_characters(Output *out, const uint32_t *codes, size_t n, bool plain)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t code = codes[i];
+        char bytes[4];
+        bool escaped = code < 0x20 || (plain && (code >= 0x7f || strchr("\"\\<>&'", (int)code)));
+        if (escaped && code > 0xffff) {  // an escape has 16 bits: two of them
+            put(out, "\\u%04x", (unsigned)(0xd7c0 + (code >> 10)));
+            code = 0xdc00 + (code & 0x3ff);
+        }
+        if (escaped) {
+            put(out, "\\u%04x", (unsigned)code);
+        } else {
+            put(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "",
+                (int)encode_utf8(code, bytes), bytes);
+        }
+    }
+}
+
+void put_text(Output *out, const char *text, bool plain)
+{
+    for (size_t n = strlen(text), used = 0; n > 0; text += used, n -= used) {
+        int32_t code = decode_utf8((const unsigned char *)text, n, &used);
+        uint32_t character = code < 0 ? 0xfffd : (uint32_t)code;
+        if (code < 0) used = 1;
+        put_characters(out, &character, 1, plain);
+    }
 }

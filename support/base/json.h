@@ -1,13 +1,13 @@
-/* json.h: reads the JSON in the header of a model file, which may come from anyone.
+/* json.h: JSON, read and written.
  *
- * Strings are decoded in place. The first error sticks, and the text ends there: check `expected`
- * once, at the end.
+ * What is read may come from anyone. Strings are decoded in place. The first error sticks, and the
+ * text ends there: check `expected` once, at the end.
  */
 #ifndef JSON_H
 #define JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "output.h"
+
 #include <stdint.h>
 
 typedef struct {
@@ -22,5 +22,10 @@ bool json_next(Json *json, bool first, char close);           // is there anothe
 const char *json_string(Json *json);
 const char *json_key(Json *json);                          // a string and a colon
 size_t json_list(Json *json, uint64_t *list, size_t max);  // list: [max]; returns how many
+
+// Writes characters, or UTF-8, as they stand between the quotes of a string; with `plain`, as ASCII
+// that cannot end a script of a page. A byte that is not UTF-8 becomes U+FFFD.
+void put_characters(Output *out, const uint32_t *codes, size_t n, bool plain);
+void put_text(Output *out, const char *text, bool plain);
 
 #endif

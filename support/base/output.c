@@ -1,6 +1,7 @@
 /* output.c: one line per error, buffered output that cannot hang, and the terminal. */
 #define _XOPEN_SOURCE 700
 #include "output.h"
+#include "signals.h"
 #include "text.h"
 
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WAIT_MS 50  // for a reader, before the time is looked at again
@@ -20,24 +20,8 @@
 Failure failure;
 Output standard_output = {.file = STDOUT_FILENO};
 Output standard_error = {.file = STDERR_FILENO};
-volatile sig_atomic_t interrupted;
-static struct timespec interrupted_at;
 bool dies_of_sigpipe;
-
-void interrupt(void)
-{
-    if (!interrupted) clock_gettime(CLOCK_MONOTONIC, &interrupted_at);
-    interrupted = 1;
-}
-
-bool overdue(void)
-{
-    struct timespec now;
-    if (!interrupted) return false;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    time_t seconds = now.tv_sec - interrupted_at.tv_sec;
-    return seconds > 1 || (seconds == 1 && now.tv_nsec >= interrupted_at.tv_nsec);
-}
+static char formatted[sizeof standard_output.bytes];  // what is put, or said, at the moment
 
 bool mask_controls(char *text)
 {
@@ -57,11 +41,14 @@ bool mask_controls(char *text)
 // names the file, and the end gives the reason.
 static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
 {
-    static char whole[1 << 19];  // room for the longest arguments, twice
-    if (vsnprintf(whole, sizeof whole, format, args) < 0) whole[0] = '\0';
-    int n = (int)strlen(whole), half = MESSAGE_ROOM / 2, cut = n >= MESSAGE_ROOM;
-    int kept = snprintf(text, MESSAGE_ROOM, "%.*s", cut ? half - 5 : n, whole);
-    if (cut) snprintf(text + kept, (size_t)half + 5, " ... %s", whole + n + 1 - half);
+    static const char gap[] = " ... ";
+    int n = vsnprintf(formatted, sizeof formatted, format, args);
+    size_t length = n < 0 ? 0 : strlen(formatted), half = MESSAGE_ROOM / 2;
+    const char *end = formatted + length;
+    if (length < MESSAGE_ROOM) half = length;
+    memcpy(text, formatted, half);
+    strcpy(text + half, length < MESSAGE_ROOM ? "" : gap);
+    if (length >= MESSAGE_ROOM) strcat(text, end - (half - sizeof gap));
     mask_controls(text);
 }
 
@@ -87,7 +74,7 @@ static bool on_disk(int file)
 bool flush(Output *out)
 {
     bool disk = out->n && on_disk(out->file);
-    for (size_t done = 0; done < out->n && !out->error;) {
+    for (size_t done = 0; done < out->n && out->file >= 0 && !out->error;) {
         struct pollfd file = {.fd = out->file, .events = POLLOUT};
         size_t left = out->n - done, most = disk || left < PIPE_BUF ? left : PIPE_BUF;
         int ready = poll(&file, 1, overdue() ? 0 : WAIT_MS);
@@ -107,6 +94,7 @@ bool flush(Output *out)
 
 void put_bytes(Output *out, const void *bytes, size_t n)
 {
+    out->total += n;
     for (size_t i = 0; i < n && (out->n < sizeof out->bytes || flush(out)); i++) {
         out->bytes[out->n++] = ((const char *)bytes)[i];
     }
@@ -115,14 +103,13 @@ void put_bytes(Output *out, const void *bytes, size_t n)
 
 void put(Output *out, const char *format, ...)
 {
-    static char text[sizeof out->bytes];
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    int n = vsnprintf(formatted, sizeof formatted, format, args);
     va_end(args);
-    bool fits = n >= 0 && (size_t)n < sizeof text;
+    bool fits = n >= 0 && (size_t)n < sizeof formatted;
     if (!fits && flush(out)) out->error = EOVERFLOW;
-    put_bytes(out, text, fits ? (size_t)n : 0);
+    put_bytes(out, formatted, fits ? (size_t)n : 0);
 }
 
 void say_wrapped(const char *text, size_t column, size_t indent, size_t width)

@@ -1,4 +1,5 @@
-/* output.h: errors, text that goes out, and the terminal it goes to.
+/* output.h: errors, text that goes out, and the terminal it goes to. Like all of support/base/, it
+ * knows no model, and includes nothing from outside this folder.
  *
  * A function that fails records the error and returns false; report() prints it, in one line.
  * All output goes through an Output. It reports every byte that it could not write. A second after
@@ -8,7 +9,6 @@
 #define OUTPUT_H
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -41,9 +41,9 @@ extern Failure failure;
 // A file being written. Buffered. The first error sticks, and nothing more is written after it:
 // checking `error` now and then is enough.
 typedef struct {
-    int file, error;  // a descriptor; errno, or 0
+    int file, error;  // a descriptor, or -1: bytes are only counted; errno, or 0
     bool by_line;     // people are reading: flush at each newline
-    size_t n;         // bytes waiting
+    size_t n, total;  // bytes waiting; bytes put so far
     char bytes[1 << 16];
 } Output;
 extern Output standard_output, standard_error;
@@ -64,10 +64,7 @@ void start_output(void);  // once, before any other call
 bool output_ok(void);     // fails if interrupted, or if standard output takes no more
 int report(bool ok);      // flushes, prints the error if not ok, returns the exit status
 
-extern volatile sig_atomic_t interrupted;  // a signal has asked the run to end
-void interrupt(void);                      // sets it; safe in a handler of signals
-bool overdue(void);                        // and that was a second ago
-extern bool dies_of_sigpipe;               // SIGPIPE was not ignored from the start
+extern bool dies_of_sigpipe;  // SIGPIPE was not ignored from the start
 
 // What an open file leads to, from TERM, NO_COLOR, COLUMNS, the locale and the file itself.
 typedef struct {

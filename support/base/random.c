@@ -83,3 +83,23 @@ size_t argmax(const double *p, size_t n)
     for (size_t i = 1; i < n; i++) best = p[i] > p[best] ? i : best;
     return best;
 }
+
+void random_to_numbers(const Random *rng, double *numbers)
+{
+    for (size_t i = 0; i < N_WORDS; i++) numbers[i] = rng->words[i];
+    numbers[N_WORDS] = (double)rng->used;
+    numbers[N_WORDS + 1] = rng->has_gauss;
+    numbers[N_WORDS + 2] = rng->has_gauss ? rng->gauss_next : 0;
+}
+
+bool random_from_numbers(Random *rng, const double *numbers)
+{
+    for (size_t i = 0; i < N_WORDS + 2; i++) {
+        double x = numbers[i], max = i < N_WORDS ? 4294967295.0 : i == N_WORDS ? N_WORDS : 1;
+        if (x < 0 || x > max || x != floor(x)) return false;
+    }
+    const double *rest = numbers + N_WORDS;
+    *rng = (Random){.used = (size_t)rest[0], .has_gauss = rest[1] > 0, .gauss_next = rest[2]};
+    for (size_t i = 0; i < N_WORDS; i++) rng->words[i] = (uint32_t)numbers[i];
+    return true;
+}

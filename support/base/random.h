@@ -25,4 +25,9 @@ size_t random_below(Random *rng, size_t n);                          // 0 to n -
 size_t random_choice(Random *rng, const double *weights, size_t n);  // weights: [n]
 size_t argmax(const double *p, size_t n);  // p: [n]; the first of the largest
 
+// The state, as numbers: words, words used, the second normal number. false: these are none.
+enum { N_RANDOM = N_WORDS + 3 };
+void random_to_numbers(const Random *rng, double *numbers);
+bool random_from_numbers(Random *rng, const double *numbers);
+
 #endif

@@ -1,14 +1,12 @@
 /* safetensors.c: reads model files without trusting them, and writes them. */
 #define _XOPEN_SOURCE 700
 #include "safetensors.h"
+#include "files.h"
 #include "json.h"
 #include "text.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* ------------------------------------------------------------------------------------------------
  * Numbers, as little-endian bytes.
@@ -135,21 +133,15 @@ const char *find_metadata(const Header *header, const char *name)
     return found ? found->value : NULL;
 }
 
-// The dtype is known, the shape fits the offsets, and the data start where the last tensor ended.
+// The shape fits the offsets, and the data start where the last tensor ended.
 static bool check_tensor(const Header *header, Tensor *t)
 {
-    static const char *const dtypes[] = {
-        // [bytes of a number]
-        [8] = "F64|I64|U64",
-        [4] = "F32|I32|U32",
-        [2] = "F16|BF16|I16|U16",
-        [1] = "I8|U8|BOOL",
-    };
     const char *path = header->path, *name = t->name;
-    t->width = 8;
-    while (t->width && find_name(dtypes[t->width], t->dtype) < 0) t->width /= 2;
-    if (!t->width) return fail("%s: tensor %s: unknown dtype %s", path, name, t->dtype);
-    uint64_t bytes = t->width;
+    int dtype = find_name("F64|F32", t->dtype);
+    if (dtype < 0) {
+        return fail("%s: tensor %s: its dtype is %s, not F64 or F32", path, name, t->dtype);
+    }
+    uint64_t bytes = t->width = dtype == 0 ? 8 : 4;
     for (size_t k = 0; k < t->n_dims; k++) {
         if (t->shape[k] && bytes > UINT64_MAX / t->shape[k]) {
             return fail("%s: tensor %s: its shape is too large", path, name);
@@ -282,50 +274,13 @@ bool read_data(int file, Header *header)
 /* ------------------------------------------------------------------------------------------------
  * Writing.
  */
-void write_json(Text *out, const char *format, ...)
-{
-    char piece[512];  // longer than any
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(piece, sizeof piece, format, args);
-    va_end(args);
-    assert(n < (int)sizeof piece);
-    if (n > 0) out->n += (size_t)n;
-    if (out->to && n < 0) out->to->error = errno;
-    if (out->to && n > 0) put_bytes(out->to, piece, (size_t)n);
-}
-
-void write_characters(Text *out, const uint32_t *codes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char bytes[4];
-        if (codes[i] < 0x20) {
-            write_json(out, "\\u%04x", (unsigned)codes[i]);
-        } else {
-            const char *escape = codes[i] == '"' || codes[i] == '\\' ? "\\" : "";
-            write_json(out, "%s%.*s", escape, (int)encode_utf8(codes[i], bytes), bytes);
-        }
-    }
-}
-
-// A byte that is not UTF-8 becomes U+FFFD.
-void write_text(Text *out, const char *text)
-{
-    for (size_t n = strlen(text), used = 0; n > 0; text += used, n -= used) {
-        int32_t code = decode_utf8((const unsigned char *)text, n, &used);
-        uint32_t character = code < 0 ? 0xfffd : (uint32_t)code;
-        if (code < 0) used = 1;
-        write_characters(out, &character, 1);
-    }
-}
-
-size_t write_tensor(Text *out, const char *prefix, const char *name, size_t rows, size_t cols,
-                    size_t begin)
+size_t put_tensor(Output *out, const char *prefix, const char *name, size_t rows, size_t cols,
+                  size_t begin)
 {
     size_t end = begin + 8 * rows * (cols ? cols : 1);
-    write_json(out, ",\"%s%s\":{\"dtype\":\"F64\",\"shape\":[%zu", prefix, name, rows);
-    if (cols) write_json(out, ",%zu", cols);
-    write_json(out, "],\"data_offsets\":[%zu,%zu]}", begin, end);
+    put(out, ",\"%s%s\":{\"dtype\":\"F64\",\"shape\":[%zu", prefix, name, rows);
+    if (cols) put(out, ",%zu", cols);
+    put(out, "],\"data_offsets\":[%zu,%zu]}", begin, end);
     return end;
 }
 

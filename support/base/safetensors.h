@@ -17,7 +17,7 @@ enum { MAX_HEADER = 100000000 };        // bytes: the format's own limit
 
 typedef struct {
     const char *name;   // first, as in a Pair: both are sorted by it
-    const char *dtype;  // "F64"
+    const char *dtype;  // F64 or F32
     uint64_t shape[8];  // [n_dims]
     size_t n_dims;
     uint64_t width;       // bytes of a number
@@ -45,17 +45,9 @@ const char *find_metadata(const Header *header, const char *name);  // or NULL
 bool read_data(int file, Header *header);  // after it, find_tensor() no longer works
 void free_header(Header *header);
 
-// Writing: the length of the header, the header, the numbers. The header is composed twice: once to
-// count its bytes, and once to write them. So a save takes no memory.
-typedef struct {
-    Output *to;  // NULL: the bytes are only counted
-    size_t n;    // bytes so far
-} Text;
-PRINTF_LIKE(2, 3) void write_json(Text *out, const char *format, ...);
-void write_characters(Text *out, const uint32_t *codes, size_t n);  // inside a JSON string
-void write_text(Text *out, const char *text);                       // the same, from bytes
-size_t write_tensor(Text *out, const char *prefix, const char *name, size_t rows, size_t cols,
-                    size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; returns its end
+// Writing: the length of the header, the header, the numbers.
+size_t put_tensor(Output *out, const char *prefix, const char *name, size_t rows, size_t cols,
+                  size_t begin);  // ",\"wte\":{...}"; cols 0: a vector; returns its end
 uint64_t hash_numbers(uint64_t hash, const double *a, size_t n);  // a: [n]
 void put_length(Output *out, size_t length);
 void put_numbers(Output *out, const double *a, size_t n);  // a: [n]

@@ -1,4 +1,4 @@
-/* text.c: UTF-8, whole files, documents, and the hash of a text.
+/* text.c: UTF-8, documents, and the hash of a text.
  *
  * Lines end as in Python's text files (LF, CR LF or CR), and Python's white space is removed at
  * both ends of a document.
@@ -7,10 +7,7 @@
 #include "text.h"
 #include "output.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 // [length] The first byte of a code point of 1 to 4 bytes, before its own bits are added.
 static const unsigned char utf8_leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -60,51 +57,6 @@ int find_name(const char *names, const char *value)
         names += length + (names[length] == '|');
     }
     return -1;
-}
-
-// Tries again if a signal comes in between. A file that must be new is private at first.
-int open_file(const char *name, int flags)
-{
-    int file;
-    do {
-        file = open(name, flags | O_CLOEXEC, flags & O_EXCL ? 0600 : 0666);
-    } while (file < 0 && errno == EINTR);
-    return file;
-}
-
-ssize_t read_up_to(int file, void *bytes, size_t n)
-{
-    size_t done = 0;
-    while (done < n) {
-        ssize_t got = read(file, (char *)bytes + done, n - done);
-        if (got == 0) break;
-        if (got > 0) {
-            done += (size_t)got;
-        } else if (errno == EAGAIN) {
-            poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, -1);
-        } else if (errno != EINTR) {
-            return -1;
-        }
-    }
-    return (ssize_t)done;
-}
-
-// A zero follows the bytes.
-bool read_all(int file, unsigned char **bytes, size_t *n, const char *name)
-{
-    *bytes = NULL;
-    *n = 0;
-    for (size_t room = 0; *n == room;) {
-        room = room ? 2 * room : 1 << 16;
-        unsigned char *more = realloc(*bytes, room);
-        if (!more) return no_memory();
-        *bytes = more;
-        ssize_t got = read_up_to(file, *bytes + *n, room - *n);
-        if (got < 0) return fail_errno(name);
-        *n += (size_t)got;
-    }
-    (*bytes)[*n] = '\0';
-    return true;
 }
 
 // What may be done about bytes that are not UTF-8.

@@ -1,5 +1,5 @@
-/* text.h: text that comes in. Documents, the UTF-8 they are written in, whole files, and a hash
- * to tell texts apart.
+/* text.h: text that comes in. Documents, the UTF-8 they are written in, and a hash to tell texts
+ * apart.
  */
 #ifndef TEXT_H
 #define TEXT_H
@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // The text to learn from: one document per line. In the shipped file a document is a name.
 typedef struct {
@@ -35,10 +34,6 @@ bool is_control(uint32_t code);  // a terminal obeys it, or changes the directio
 bool is_space(uint32_t code);    // white space, as Python defines it
 
 int find_name(const char *names, const char *value);  // index in "relu|relu2"; -1: not there
-
-int open_file(const char *name, int flags);           // -1: errno says why
-ssize_t read_up_to(int file, void *bytes, size_t n);  // fewer only at the end; -1: errno
-bool read_all(int file, unsigned char **bytes, size_t *n, const char *name);  // caller frees
 
 // The hash FNV-1a. It starts at FNV_START; each call continues it.
 #define FNV_START 14695981039346656037u

@@ -2,6 +2,7 @@
  * the lines of that file, and a line that is new has its name at once.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/files.h"
 #include "views.h"
 
 #include <fcntl.h>

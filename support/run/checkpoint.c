@@ -5,11 +5,11 @@
  * without them is still a model.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/json.h"
 #include "job.h"
 
 #include <fcntl.h>
 
-enum { N_RANDOM = N_WORDS + 3 };  // numbers in train.random: words, words used, the gauss cache
 static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means
 
 // The characters of the vocabulary, each once. Documents hold no line ends, so it has none.
@@ -56,7 +56,7 @@ static bool read_metadata(Checkpoint *checkpoint)
             return fail("%s: metadata: %s is missing", header->path, key);
         }
         if (!value && !(option->stored & OPTIONAL)) note_missing(checkpoint, key);
-        if (value && !set_option(o, option, value)) {
+        if (value && set_option(o, option, value)) {
             return fail("%s: metadata: %s is not valid: %s", header->path, key, value);
         }
     }
@@ -116,28 +116,6 @@ static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matri
         return fail("%s: tensor %s: its shape does not fit the configuration", path, name);
     }
     t->to = to;
-    return find_name("F64|F32", t->dtype) >= 0 ||
-           fail("%s: tensor %s: its dtype is %s, not F64 or F32", path, name, t->dtype);
-}
-
-// The random generator, to and from the numbers of train.random.
-static void pack_random(const Random *random, double *numbers)
-{
-    for (size_t i = 0; i < N_WORDS; i++) numbers[i] = random->words[i];
-    numbers[N_WORDS] = (double)random->used;
-    numbers[N_WORDS + 1] = random->has_gauss;
-    numbers[N_WORDS + 2] = random->has_gauss ? random->gauss_next : 0;
-}
-
-static bool unpack_random(Random *random, const double *numbers)
-{
-    for (size_t i = 0; i < N_WORDS + 2; i++) {
-        double x = numbers[i], max = i < N_WORDS ? 4294967295.0 : i == N_WORDS ? N_WORDS : 1;
-        if (x < 0 || x > max || x != floor(x)) return false;
-    }
-    const double *rest = numbers + N_WORDS;
-    *random = (Random){.used = (size_t)rest[0], .has_gauss = rest[1] > 0, .gauss_next = rest[2]};
-    for (size_t i = 0; i < N_WORDS; i++) random->words[i] = (uint32_t)numbers[i];
     return true;
 }
 
@@ -162,7 +140,7 @@ static bool read_tensors(Checkpoint *checkpoint, Model *model)
     if (found && !exact) note_missing(checkpoint, "train.random in F64");
     model->steps_done = checkpoint->options.step;
     checkpoint->has_random = exact;
-    return !exact || unpack_random(&checkpoint->random, numbers) ||
+    return !exact || random_from_numbers(&checkpoint->random, numbers) ||
            fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
@@ -173,13 +151,18 @@ bool load_model(Job *job, const char *path)
     Run *run = &job->run;
     if (!open_checkpoint(checkpoint, path)) return false;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
-        char text[64];
-        option_text(option, &checkpoint->options, text, sizeof text);
-        if (option->stored & OF_MODEL) set_option(&job->o, option, text);
+        if (option->stored & OF_MODEL) copy_option(&job->o, &checkpoint->options, option);
     }
     run->tokenizer = checkpoint->tokenizer;
     checkpoint->tokenizer = (Tokenizer){0};
     return new_model(run) && read_tensors(checkpoint, &run->model);
+}
+
+bool read_again(Checkpoint *checkpoint, unsigned char **bytes, size_t *n)
+{
+    const char *path = checkpoint->header.path;
+    if (lseek(checkpoint->file, 0, SEEK_SET) < 0) return fail_errno(path);
+    return read_all(checkpoint->file, bytes, n, path);
 }
 
 static bool check_missing(const Checkpoint *checkpoint)
@@ -193,15 +176,14 @@ bool take_options(Options *o, const Checkpoint *checkpoint)
 {
     if (!check_missing(checkpoint)) return false;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
+        bool given = o->given >> (option - options) & 1;
+        if (option->stored && !given) copy_option(o, &checkpoint->options, option);
+        if (!option->stored || !given || option->stored & FREE) continue;
         char ours[64], theirs[64];
-        if (!option->stored) continue;
         option_text(option, o, ours, sizeof ours);
         option_text(option, &checkpoint->options, theirs, sizeof theirs);
-        bool given = o->given >> (option - options) & 1;
-        if (given && !(option->stored & FREE) && strcmp(ours, theirs) != 0) {
-            return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
-        }
-        if (!given) set_option(o, option, theirs);  // checked when the file was read
+        if (strcmp(ours, theirs) == 0) continue;
+        return usage("--%s %s: the run in %s has %s", option->name, ours, o->resume, theirs);
     }
     return o->config.steps >= o->step ||
            usage("--steps %" PRIu64 ": the run in %s has done %" PRIu64, o->config.steps, o->resume,
@@ -227,42 +209,46 @@ bool resume_run(Job *job)
     return true;
 }
 
-// The value of train.data: a file name without its folder, or, with a slash, another source.
-static const char *data_source(const Options *o)
-{
-    if (!o->data) return "data/names.txt";
-    return strcmp(o->data, "-") == 0 ? "/dev/stdin" : base_name(o->data);
-}
-
-// Writes the header: the configuration, the run, all tensors. Returns its length.
-static size_t write_header(Output *to, Options o, const Run *run, uint64_t hash)
+// The configuration, the run, all tensors; padded, so that numbers start at 8 * n.
+static void put_header(Output *out, Options o, const Run *run, uint64_t hash)
 {
     const Model *model = &run->model;
-    Text text = {.to = to}, *out = &text;
+    char source[PATH_MAX];
+    size_t at = 0;
+    data_source(&o, source, sizeof source);
     o.step = model->steps_done;
-    write_json(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"",
-               hash);
+    put(out, "{\"__metadata__\":{\"format\":\"microgpt\",\"checksum\":\"" CHECKSUM "\"", hash);
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64], value[64];
+        if (!option->stored) continue;
         metadata_key(option, key, sizeof key);
         option_text(option, &o, value, sizeof value);
-        if (option->stored) write_json(out, ",\"%s\":\"%s\"", key, value);
+        put(out, ",\"%s\":\"%s\"", key, value);
     }
-    write_json(out, ",\"train.data\":\"");
-    write_text(out, data_source(&o));
-    write_json(out, "\",\"vocab\":\"");
-    write_characters(out, run->tokenizer.uchars, run->tokenizer.BOS);
-    write_json(out, "\"}");
-    size_t at = 0;
+    put(out, ",\"train.data\":\"");
+    put_text(out, source, false);
+    put(out, "\",\"vocab\":\"");
+    put_characters(out, run->tokenizer.uchars, run->tokenizer.BOS, false);
+    put(out, "\"}");
     for (size_t p = 0; p < 3; p++) {
         for (size_t i = 0; i < model->n_matrices; i++) {
             const Matrix *w = &model->state_dict[i];
-            at = write_tensor(out, prefixes[p], w->name, w->rows, w->cols, at);
+            at = put_tensor(out, prefixes[p], w->name, w->rows, w->cols, at);
         }
     }
-    write_tensor(out, "", "train.random", N_RANDOM, 0, at);
-    write_json(out, "}%*s", (int)((8 - (text.n + 1) % 8) % 8), "");  // numbers start at 8 * n
-    return text.n;
+    put_tensor(out, "", "train.random", N_RANDOM, 0, at);
+    size_t start = out->file < 0 ? 8 : 0;  // the length, which is counted or already written
+    put(out, "}%*s", (int)((8 - (start + out->total + 1) % 8) % 8), "");
+}
+
+// The length of the header, without memory for it.
+static size_t header_length(const Options *o, const Run *run, uint64_t hash)
+{
+    static Output counted;
+    counted.file = -1;
+    counted.n = counted.total = 0;
+    put_header(&counted, *o, run, hash);
+    return counted.total;
 }
 
 // May this file be replaced? Only if it is a model, empty, or not there.
@@ -288,7 +274,7 @@ bool can_save(Target *target, const Job *job)
     if (!find_target(target, o->save)) return false;
     if (other && !(is_replaceable(target->kept, &earlier) && keep_other(target))) return false;
     enum { GROWTH = 64 };  // digits of later steps and losses
-    return write_header(NULL, *o, &job->run, 0) <= MAX_HEADER - GROWTH ||
+    return header_length(o, &job->run, 0) <= MAX_HEADER - GROWTH ||
            fail("%s: too many layers for a model file", o->save);
 }
 
@@ -299,7 +285,7 @@ bool save_model(Target *target, const Options *o, const Run *run)
     const Model *model = &run->model;
     double numbers[N_RANDOM];
     size_t n = (size_t)model->num_params;
-    pack_random(run->rng, numbers);
+    random_to_numbers(run->rng, numbers);
     const double *const parts[] = {model->params, model->m, model->v, numbers};
     const size_t sizes[] = {n, n, n, N_RANDOM};
     uint64_t hash = FNV_START;
@@ -311,9 +297,8 @@ bool save_model(Target *target, const Options *o, const Run *run)
     }
     bool whole = false;
     for (int place = 0; !whole && begin_save(target, &out, place); place++) {
-        size_t length = write_header(NULL, *o, run, hash);
-        put_length(&out, length);
-        if (write_header(&out, *o, run, hash) != length) out.error = EIO;
+        put_length(&out, header_length(o, run, hash));
+        put_header(&out, *o, run, hash);
         for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
         whole = end_save(target, &out, place);
     }

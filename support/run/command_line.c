@@ -105,7 +105,9 @@ static bool read_arguments(Options *o, int argc, char **argv, const char *only)
         if (flag && value) return usage("--%s takes no value", name);
         if (!flag && !value && last) return usage("--%s needs a value: %s", name, option->argument);
         value = flag ? NULL : value ? value + 1 : argv[++i];
-        if ((!only || strcmp(only, name) == 0) && !set_option(o, option, value)) return false;
+        bool sets = !only || strcmp(only, name) == 0;
+        const char *problem = sets ? set_option(o, option, value) : NULL;
+        if (problem) return usage("--%s %s: %s", name, value, problem);
         o->given |= (uint64_t)1 << (option - options);
     }
     return true;
@@ -146,6 +148,54 @@ bool parse_command_line(Options *o, int argc, char **argv)
     if (command->bit == SAMPLE && o->data && !o->new) return usage("--data needs --new");
     // A resumed run takes its sizes from the file.
     return o->resume || check_options(o, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A command line for people: what to type next, and the help.
+ */
+// What a shell leaves as it is.
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                            "%+,-./:=@_";
+
+// Appends a word of a command line, quoted for a shell where it must be.
+static void append_word(char *text, size_t room, const char *word)
+{
+    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, room - n, " %s", quote);
+    for (; *word && n + 8 < room; word++) {
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
+    }
+    snprintf(text + n, room - n, "%s", quote);
+}
+
+// A message shows no control characters. A command that has some becomes one that prints them.
+static void spell_controls(char *text, size_t room)
+{
+    static char command[MESSAGE_ROOM];
+    snprintf(command, sizeof command, "%s", text);
+    if (!mask_controls(text)) return;
+    size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
+    for (const char *c = command; *c && n + 8 < room; c++) {
+        bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
+        n += (size_t)snprintf(text + n, room - n, safe ? "%c" : "\\%03o", (unsigned char)*c);
+    }
+    snprintf(text + n, room - n, "')\"");
+}
+
+const char *command_to_continue(const Options *o, int argc, char **argv)
+{
+    static char command[MESSAGE_ROOM];
+    command[0] = '\0';
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--") != 0) append_word(command, sizeof command, argv[i]);
+    }
+    if (!o->resume || strcmp(o->resume, o->save) != 0) {
+        append_word(command, sizeof command, "--resume");
+        append_word(command, sizeof command, o->save);
+    }
+    spell_controls(command, sizeof command);
+    return command + 1;  // after a blank
 }
 
 // " (1000; lesson: 500)": the default in both recipes, if they differ. "" if the help says it.

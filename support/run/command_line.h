@@ -16,6 +16,8 @@ extern const Command commands[];  // [N_COMMANDS]
 extern const size_t N_COMMANDS;
 
 bool parse_command_line(Options *o, int argc, char **argv);  // false: the error is recorded
+// This command line, but it goes on from what is saved: quoted for a shell, on one line.
+const char *command_to_continue(const Options *o, int argc, char **argv);
 void print_help(const Command *command);
 
 #endif

@@ -1,11 +1,10 @@
 /* commands.c: what each command does, from its options to its exit status. The one Job is here. */
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
+#include "../base/signals.h"
 #include "job.h"
 #include "../base/processors.h"
 #include "../engine/threads.h"
-
-#include <fcntl.h>
 
 static Job the_job;  // too large for small stacks
 
@@ -23,7 +22,6 @@ static void free_job(Job *job)
     free(job->maps);
     free(job->stats);
     free(job->losses);
-    free(job->page.html);
     free(job->page.model);
     free(job->page.log.list);
     free(job->page.log.held_out);
@@ -40,140 +38,65 @@ static void out_of_memory(void)
     exit(report(false));
 }
 
-// The documents of --data, or the shipped names, as characters.
-static bool read_texts(Job *job)
+// The documents that training kept out become a list of their own, in their order.
+static bool find_held_out(Job *job)
 {
-    const Options *o = &job->o;
-    char name[4200];
-    int file = STDIN_FILENO;
-    snprintf(name, sizeof name, "%s", data_name(o));
-    if (!o->data) {
-        file = open_shipped(job->argv[0], "names.txt", name, sizeof name);
-    } else if (strcmp(o->data, "-") != 0) {
-        file = open_file(o->data, O_RDONLY);
-    }
-    const char *hint = o->data ? "" : "; to use other documents: --data FILE";
-    if (file < 0) return fail("%s: %s%s", name, strerror(errno), hint);
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    bool ok = (fstat(file, &job->data_file) == 0 || fail_errno(name)) &&
-              read_all(file, &bytes, &n, name) && split_documents(bytes, n, &job->run.docs, name);
-    free(bytes);
-    if (file != STDIN_FILENO) close(file);
-    return ok;
-}
-
-// Takes the tokenizer's memory, too: nothing else in the story can fail before new_model().
-bool read_documents(Run *run)
-{
-    Job *job = run->job;
-    if (!read_texts(job) || !new_tokenizer(&run->tokenizer)) return false;
-    if (job->o.save || job->o.resume) job->o.fingerprint = fingerprint(&run->docs);
-    return true;
-}
-
-static bool has_its_documents(const Job *job)
-{
-    return fingerprint(&job->run.docs) == job->checkpoint.options.fingerprint;
-}
-
-// Without --data, the model must be trained on the shipped names, as far as its file says. Called
-// before the documents are encoded.
-static bool check_documents(Job *job)
-{
-    const Header *header = &job->checkpoint.header;
-    const char *data = find_metadata(header, "train.data");
-    bool says = data && find_metadata(header, "train.fingerprint");
-    return job->o.data || !says || has_its_documents(job) ||
-           usage("%s: trained on %s, not on the shipped names; --data FILE is needed", header->path,
-                 data);
+    const Config *config = &job->checkpoint.options.config;
+    random_seed(&job->rng, config->seed);
+    shuffle(&job->run.docs, &job->rng);
+    return hold_out(job, (size_t)config->holdout, NULL);
 }
 
 enum { DRAWN = 1000 };  // documents, where --docs does not take the first
 
-// Moves a sample of distinct documents to the front: of those that training kept out, if there are
-// some. Returns how many; 0: the error is recorded.
-static size_t draw_documents(Job *job)
+// Draws distinct documents to measure: of those that training kept out, if there are some.
+static bool draw_documents(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
-    Documents *docs = &job->run.docs, *pool = docs;
-    if (config->holdout && config->holdout < docs->n && has_its_documents(job)) {
-        random_seed(&job->rng, config->seed);
-        shuffle(docs, &job->rng);
-        if (!hold_out(job, (size_t)config->holdout, NULL)) return 0;
+    Documents *pool = &job->run.docs;
+    if (config->holdout && config->holdout < pool->n && has_its_documents(job)) {
+        if (!find_held_out(job)) return false;
         if (job->held_out.n) pool = &job->held_out;
     }
     random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
     shuffle(pool, &job->rng);
-    size_t n = keep_distinct(job, pool, DRAWN);
-    for (size_t i = 0; i < n; i++) {
-        Document doc = docs->list[i];
-        docs->list[i] = pool->list[i];
-        pool->list[i] = doc;
-    }
-    return n;
+    job->measured = (Documents){.list = pool->list, .n = keep_distinct(job, pool, DRAWN)};
+    return job->measured.n > 0;
 }
 
-// Moves the documents that training kept out to the front, in their order.
+// Measures the documents that training kept out, in their order.
 static bool select_held_out(Job *job)
 {
     const char *path = job->o.arguments[0];
-    const Config *config = &job->checkpoint.options.config;
-    Documents *docs = &job->run.docs;
-    size_t n = (size_t)config->holdout;
+    uint64_t n = job->checkpoint.options.config.holdout;
     if (!n) return usage("--holdout: %s was trained without --holdout", path);
-    if (!has_its_documents(job) || n >= docs->n) {
+    if (!has_its_documents(job) || n >= job->run.docs.n) {
         return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
                      path);
     }
-    random_seed(&job->rng, config->seed);
-    shuffle(docs, &job->rng);
-    if (!hold_out(job, n, NULL)) return false;
-    if (!job->held_out.n) {
-        return fail("--holdout: nothing to measure: all %zu documents held out are also in the "
-                    "training data",
-                    n);
-    }
-    for (size_t i = 0; i < job->held_out.n; i++) {
-        Document doc = docs->list[i];
-        docs->list[i] = job->held_out.list[i];
-        job->held_out.list[i] = doc;
-    }
-    return true;
+    if (!find_held_out(job)) return false;
+    job->measured = job->held_out;
+    return job->measured.n ||
+           fail("--holdout: nothing to measure: all %" PRIu64 " documents held out are also in "
+                "the training data",
+                n);
 }
 
-// A model and the documents to judge it by: the first *n, at most --docs N, or some that are drawn.
-static bool load_with_documents(Job *job, bool drawn, size_t *n)
+// A model and the documents to measure it by: all of them, at most --docs N, or some of them.
+static bool load_with_documents(Job *job, bool draw)
 {
-    Run *run = &job->run;
     const Options *o = &job->o;
-    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_documents(job))
-        return false;
-    size_t most = run->docs.n;
-    if (o->only_held_out) {
-        if (!select_held_out(job)) return false;
-        most = job->held_out.n;
-    } else if (o->command->bit == EVAL && job->checkpoint.options.config.holdout && !o->quiet &&
-               has_its_documents(job)) {
+    if (!read_texts(job) || !load_model(job, o->arguments[0]) || !check_source(job)) return false;
+    job->measured = job->run.docs;
+    if (o->only_held_out && !select_held_out(job)) return false;
+    if (draw && !draw_documents(job)) return false;
+    if (o->docs && o->docs < job->measured.n) job->measured.n = (size_t)o->docs;
+    bool most = o->command->bit == EVAL && job->checkpoint.options.config.holdout;
+    if (most && !o->only_held_out && !o->quiet && has_its_documents(job)) {
         note("%s was trained on most of these documents; --holdout takes only the others",
              o->arguments[0]);
     }
-    uint64_t docs = o->docs && o->docs < most ? o->docs : most;
-    *n = docs < run->docs.n ? (size_t)docs : run->docs.n;
-    if (drawn && !(*n = draw_documents(job))) return false;
-    for (size_t i = 0; i < *n; i++) {
-        const Document *doc = &run->docs.list[i];
-        size_t done = encode(&run->tokenizer, doc->tokens, doc->length);
-        if (done == doc->length) continue;
-        char bytes[4];
-        uint32_t unknown = doc->tokens[done];
-        int length = is_control(unknown) ? 0 : (int)encode_utf8(unknown, bytes);
-        return fail("%s:%zu: the model does not know the character %.*s%sU+%04X",
-                    data_name(&job->o), doc->line, length, bytes, length ? ", " : "",
-                    (unsigned)unknown);
-    }
-    note_documents(run, *n);
-    return true;
+    return encode_documents(job, &job->measured);
 }
 
 // The story. A resumed run takes its options from the file before it begins.
@@ -200,7 +123,7 @@ static bool run_sample(Job *job)
     Run *run = &job->run;
     if (!load_model(job, o->arguments[0])) return false;
     if (!read_prompt(run, "--prompt", o->prompt)) return false;
-    if (o->new && !(read_texts(job) && check_documents(job))) return false;
+    if (o->new && !(read_texts(job) && check_source(job))) return false;
     bool says = find_metadata(&checkpoint->header, "train.fingerprint");
     if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
         note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
@@ -217,16 +140,16 @@ static bool run_sample(Job *job)
 // How surprised a model is by documents, token by token.
 static bool run_eval(Job *job)
 {
-    Run *run = &job->run;
-    size_t n_docs = 0, n_tokens = 0;
-    if (!load_with_documents(job, false, &n_docs)) return false;
-    double loss = mean_loss(&run->model, run->docs.list, n_docs, &n_tokens, NULL, NULL);
+    const Documents *docs = &job->measured;
+    size_t n_tokens = 0;
+    if (!load_with_documents(job, false)) return false;
+    double loss = mean_loss(&job->run.model, docs->list, docs->n, &n_tokens, NULL, NULL);
     if (!isfinite(exp(loss))) {
         return fail("%s: the %s is not finite", job->o.arguments[0],
                     isfinite(loss) ? "perplexity" : "loss");
     }
     int digits = isatty(STDOUT_FILENO) ? 6 : 17;  // people want few, programs all
-    say("docs %zu\ntokens %zu\nloss %.*g\n", n_docs, n_tokens, digits, loss);
+    say("docs %zu\ntokens %zu\nloss %.*g\n", docs->n, n_tokens, digits, loss);
     say("bits per character %.*g\nperplexity %.*g\n", digits, loss / log(2), digits, exp(loss));
     return true;
 }
@@ -235,12 +158,10 @@ static bool run_eval(Job *job)
 static bool run_heads(Job *job)
 {
     const Options *o = &job->o;
-    size_t n_docs = 0;
     if (o->votes && o->n_arguments < 2) return usage("--votes needs a word");
     bool seed = was_given(o, CONFIG(seed));
     if (o->docs && seed) return usage("--docs takes the first documents, --seed draws: not both");
-    if (o->n_arguments < 2)
-        return load_with_documents(job, !o->docs, &n_docs) && show_heads(job, n_docs);
+    if (o->n_arguments < 2) return load_with_documents(job, !o->docs) && show_heads(job);
     if (o->data || o->docs || seed) {
         return usage("--data, --docs and --seed do not apply to a single word");
     }
@@ -257,10 +178,7 @@ static bool run_page(Job *job)
                      "page.html",
                      path);
     }
-    if (!load_model(job, path) || !read_page(job) || !read_texts(job)) return false;
-    job->o.fingerprint = fingerprint(&job->run.docs);
-    say_page(job, job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
-    return true;
+    return load_model(job, path) && show_page(job);
 }
 
 static bool run_check(Job *job) { return check_everything(&job->o); }

@@ -3,6 +3,7 @@
  * one per position looked at.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
 #include "job.h"
 #include "../engine/threads.h"
 
@@ -30,9 +31,9 @@ static size_t layer_mixed_by(const Model *model, const Entry *e)
     return li;
 }
 
-// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, none
-// later than the position, and attn_wo reads its result in the place of this head. Called for each
-// entry in turn: found->query is the position whose value was made last.
+// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, up to
+// the position, and attn_wo reads its result in the place of this head. Called for each entry in
+// turn: found->query is the position whose value was made last.
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found)
 {
     const Entry *e = &model->tape.entries[at], *end = model->tape.entries + model->tape.n_entries;
@@ -99,8 +100,8 @@ static void run_document(void *context, size_t i, size_t n_parts, double *unused
 
 enum { MOST = 64 };  // documents at the same time
 
-// The mean loss over the documents' *n_tokens tokens; an interrupt ends it. Losses are added in the
-// order of the documents, so the number of threads does not matter. stats may be NULL, and each,
+// The mean loss over the documents' *n_tokens tokens; NAN if a signal ended it. Losses are added in
+// the order of the documents, so the number of threads does not matter. stats may be NULL, and each,
 // where the sum of a document's losses goes.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each)
@@ -128,11 +129,11 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
         if (stats) add_attention(evaluation->model, evaluation->n_tokens, stats);
     }
     while (n > 1) free_workspace(&evaluations[--n].copy);
-    return sum / (double)*n_tokens;
+    return interrupted ? NAN : sum / (double)*n_tokens;
 }
 
-// The standard error of a mean over tokens, where the documents are a sample of more like them: each
-// has a sum over its tokens, here less that of another model.
+// The standard error of a mean over tokens, where the documents are a sample of more like them. Each
+// has a sum over its tokens; `other`: of another model, which is subtracted.
 double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
                      const double *other)
 {
@@ -150,13 +151,12 @@ double error_of_mean(const Model *model, const Document *docs, size_t n_docs, co
     return n > 1 ? sqrt(squares * n / (n - 1)) / tokens : HUGE_VAL;
 }
 
-// The loss with one head silenced, by setting its columns of attn_wo to zero. Adam's m, which only
-// training needs, holds the matrix meanwhile.
+// The loss with one head silenced, by setting its columns of attn_wo to zero. backup: [attn_wo].
 static double loss_without(Model *model, const Document *docs, size_t n_docs, size_t h,
-                           double *each)
+                           double *each, double *backup)
 {
     Matrix *wo = model->layers[h / model->n_head].attn_wo;
-    double *backup = model->m, *columns = wo->data + h % model->n_head * model->head_dim;
+    double *columns = wo->data + h % model->n_head * model->head_dim;
     size_t bytes = wo->rows * wo->cols * sizeof *backup, n_tokens;
     memcpy(backup, wo->data, bytes);
     for (size_t row = 0; row < wo->rows; row++) {
@@ -200,15 +200,16 @@ static void say_documents(const Job *job, size_t n_docs)
     say_wrapped(text, 0, 2, terminal_of(STDOUT_FILENO).columns);
 }
 
-bool show_heads(Job *job, size_t n_docs)
+bool show_heads(Job *job)
 {
     const char *path = job->o.arguments[0];
     Model *model = &job->run.model;
-    const Document *docs = job->run.docs.list;
-    size_t n_heads = model->n_layer * model->n_head, n_tokens;
+    const Document *docs = job->measured.list;
+    size_t n_docs = job->measured.n, n_heads = model->n_layer * model->n_head, n_tokens;
     HeadStats *stats = job->stats = calloc(n_heads, sizeof *stats);
     free(job->losses);
-    double *each = job->losses = calloc(2 * n_docs, sizeof *each);
+    size_t in_wo = model->n_embd * model->n_embd;
+    double *each = job->losses = calloc(2 * n_docs + in_wo, sizeof *each);
     if (!stats || !each) return no_memory();
     model->tape.fused |= READ_OFF;
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
@@ -220,7 +221,7 @@ bool show_heads(Job *job, size_t n_docs)
         stats[h].first /= tokens;
         stats[h].elsewhere /= tokens;
         stats[h].entropy /= tokens;
-        stats[h].loss = loss_without(model, docs, n_docs, h, each + n_docs);
+        stats[h].loss = loss_without(model, docs, n_docs, h, each + n_docs, each + 2 * n_docs);
         stats[h].error = error_of_mean(model, docs, n_docs, each + n_docs, each);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", path,

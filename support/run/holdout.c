@@ -23,7 +23,7 @@ bool hold_out(Job *job, size_t n_held, const uint32_t *uchars)
     if (!know_documents(job, n_trained, 0, uchars)) return false;
     for (size_t i = n_trained; i < docs->n; i++) {
         Document doc = docs->list[i];
-        if (is_known_document(job, &doc, uchars)) continue;
+        if (is_known(&job->samples, &doc, uchars, false)) continue;
         docs->list[i] = held_out->list[held_out->n];
         held_out->list[held_out->n++] = doc;
     }
@@ -53,7 +53,7 @@ bool measure_held_out(Run *run)
     double *each = job->losses;
     double loss = mean_loss(&run->model, docs, n, &n_tokens, NULL, each);
     double error = n > 1 ? error_of_mean(&run->model, docs, n, each, NULL) : HUGE_VAL;
-    if (interrupted || !isfinite(loss)) return false;
+    if (!isfinite(loss)) return false;
     progress->held_loss = loss;
     progress->held_error = error;
     progress->measured = done;
@@ -75,7 +75,7 @@ static void note_lowest(Run *run)
     double rise = progress->held_loss - progress->lowest, gap = progress->held_loss - trained;
     const char *side = gap < 0 ? "below" : "above";
     uint64_t step = progress->lowest_step;
-    if (interrupted) return;
+    if (isnan(trained)) return;  // interrupted
     if (rise > 2 * error) {
         note("held out: lowest at step %" PRIu64
              " (loss %.2f); since then it has risen by %.2f, to "

@@ -1,6 +1,9 @@
 /* job.h: one command at work, and the calls between the files that do its work. A Run is what the
  * algorithm sees of a command; the Job around it is everything else.
  *
+ * The files of support/run/ include each other, support/base/, autograd.h, and of support/engine/
+ * what installs it: faster.h, threads.h and adam.h.
+ *
  * A function that returns false has recorded the error.
  */
 #ifndef JOB_H
@@ -29,13 +32,8 @@ typedef struct {
 
 enum { POINTS = 256 };  // of the loss curve, at most
 
-// A long run: what it shows, logs and saves.
+// What people see of a long run.
 typedef struct {
-    bool training;              // the steps are not over
-    uint64_t saved;             // the step of the latest save; UINT64_MAX: none yet
-    Target target;              // of --save
-    Output *log;                // NULL: no log
-    const char *kept_log;       // the new name of another run's log; NULL: there was none
     bool show_lines, show_bar;  // a line per step? a progress bar?
     uint64_t steps_before;      // steps done before this run began
     uint64_t steps;             // steps to do, those included
@@ -46,12 +44,25 @@ typedef struct {
     double curve_sum[POINTS], curve_n[POINTS];
     double held_curve[POINTS];     // the latest loss held out; 0: not measured
     bool any_held;                 // is there one?
-    bool log_held, row_is_open;    // the log has a column for it; its last row still lacks it
     uint64_t measured;             // the step of the latest; UINT64_MAX: none yet
     double held_loss, held_error;  // and its standard error
     uint64_t lowest_step;          // of the run, earlier parts in its log included
     double lowest;
 } Progress;
+
+// What --save writes.
+typedef struct {
+    Target target;
+    bool training;   // the steps are not over
+    uint64_t saved;  // the step of the latest save; UINT64_MAX: none yet
+} Save;
+
+// What --log writes.
+typedef struct {
+    Output *out;                     // NULL: no log
+    const char *kept;                // the new name of another run's log; NULL: there was none
+    bool has_held_out, row_is_open;  // it has the column; its last row still lacks it
+} Log;
 
 // Drawing samples.
 typedef struct {
@@ -97,11 +108,10 @@ typedef struct {
 
 // What goes into a page.
 typedef struct {
-    unsigned char *html;   // [n_html] the shipped page, put together
-    size_t n_html, place;  // where the model goes
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
-    Losses log;  // list is NULL: no log
+    bool names_model;  // index.html says where it goes
+    Losses log;        // list is NULL: no log
 } Page;
 
 // The documents of a step in parts.
@@ -122,7 +132,10 @@ typedef struct Job {
     struct stat data_file;        // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
+    Save save;
+    Log log;
     Documents held_out;  // a part of run.docs
+    Documents measured;  // the same, or another part: what eval and heads measure
     Batch batch;
     Samples samples;
     double *maps;      // heads: attention in one word, [position][layer][head][position]
@@ -161,35 +174,47 @@ void close_checkpoint(Checkpoint *checkpoint);                   // also if it w
 bool load_model(Job *job, const char *path);                     // a whole model, new
 bool take_options(Options *o, const Checkpoint *checkpoint);     // of the run to resume
 bool resume_run(Job *job);  // loads over the initial parameters
+bool read_again(Checkpoint *checkpoint, unsigned char **bytes, size_t *n);  // the whole file
 bool can_save(Target *target, const Job *job);
 bool save_model(Target *target, const Options *o, const Run *run);
 
 // progress.c
 double seconds(void);  // on a clock that never goes back
 void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done);
-void add_to_curve(Progress *progress, uint64_t step, double loss);
-void add_held_out(Progress *progress, uint64_t done,
-                  double loss);  // measured after that many steps
 void draw_bar(const Progress *progress, uint64_t done, double now);  // now: later than began
+
+// curve.c
+void add_to_curve(Progress *progress, uint64_t step, double loss);
+void add_held_out(Progress *progress, uint64_t done, double loss);  // after so many steps
 void draw_curve(const Progress *progress, double took);
 
 // log.c
-bool open_log(Progress *progress, const Options *o);
-void log_step(Progress *progress, uint64_t done, double loss, double lr);
-void end_row(const Progress *progress, uint64_t done);  // the column for the loss held out
-void flush_log(Progress *progress);
-bool close_log(Progress *progress, const Options *o);
+bool open_log(Job *job);
+void log_step(Job *job, uint64_t done, double loss, double lr);
+void end_row(Job *job, uint64_t done);  // the column for the loss held out
+void flush_log(Job *job);
+bool close_log(Job *job);
 bool read_losses(Losses *losses, const char *name);  // the caller frees the lists
 
+// documents.c
+const char *data_name(const Options *o);  // what messages call the documents' file
+void data_source(const Options *o, char *text, size_t room);  // as model files name it
+bool read_texts(Job *job);               // the documents of --data, or the shipped names
+bool has_its_documents(const Job *job);  // those that the model was trained on?
+bool check_source(Job *job);             // before they are encoded
+bool encode_documents(Job *job, const Documents *docs);  // with notes about them
+void note_documents(const Run *run, const Documents *docs);
+double passes(const Run *run);
+const char *passes_text(const Run *run);  // "1000 steps: each of the 334 documents about 3 times"
+
 // training.c
-const char *data_name(const Options *o);          // what messages call the documents' file
-void note_documents(const Run *run, size_t n);    // notes about the first n
 bool fail_stopped(Job *job, const char *reason);  // saves, records the error, returns false
 
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);
 bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
-bool is_known_document(Job *job, const Document *doc, const uint32_t *uchars);
+// Is it in the set of texts? With `add`, insert it. uchars: the text is made of tokens, else NULL.
+bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add);
 size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
 // holdout.c
@@ -203,9 +228,9 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
                  HeadStats *stats, double *each);
 double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
                      const double *other);
-bool show_heads(Job *job, size_t n_docs);  // over the first documents
-bool show_word(Job *job);                  // in the prompt
-bool show_votes(Job *job, size_t n);       // the n positions on the tape
+bool show_heads(Job *job);            // over job->measured
+bool show_word(Job *job);             // in the prompt
+bool show_votes(Job *job, size_t n);  // the n positions on the tape
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
 size_t map_row(size_t n_heads, size_t query, size_t h);
 void draw_maps(const Run *run, const double *maps, size_t n);
@@ -216,7 +241,6 @@ void say_stats(const Model *model, const HeadStats *stats, double loss, double e
 void say_findings(const Model *model, const HeadStats *stats, double loss);
 
 // page.c
-bool read_page(Job *job);                      // checks and reads all but the documents
-void say_page(Job *job, bool with_documents);  // shuffles run->docs
+bool show_page(Job *job);  // shuffles run->docs
 
 #endif

@@ -91,10 +91,12 @@ static bool belongs(const Losses *log, uint64_t done, double loss)
 // Continues after the last step of the model file. Later rows are cut off, as their steps are done
 // again. Earlier ones go into the curve. If an interrupt left the last row without a loss held out,
 // it stays open.
-static bool continue_log(Progress *progress, const Options *o, Losses *log, size_t end)
+static bool continue_log(Job *job, const Losses *log, size_t end)
 {
+    const Options *o = &job->o;
+    Progress *progress = &job->progress;
     uint64_t done = progress->steps_before;
-    int file = progress->log->file;
+    int file = job->log.out->file;
     if (!belongs(log, done, o->loss)) {
         return fail("%s: not the log of the run in %s, up to step %" PRIu64
                     "; give another --log FILE",
@@ -106,15 +108,15 @@ static bool continue_log(Progress *progress, const Options *o, Losses *log, size
         if (progress->show_bar) add_to_curve(progress, step, log->list[i]);
         if (isfinite(log->held_out[i])) add_held_out(progress, step + 1, log->held_out[i]);
     }
-    progress->log_held = log->has_held_out;
-    progress->row_is_open = log->n && log->has_held_out && !isfinite(log->held_out[log->n - 1]);
-    end -= progress->row_is_open;
+    job->log.has_held_out = log->has_held_out;
+    job->log.row_is_open = log->n && log->has_held_out && !isfinite(log->held_out[log->n - 1]);
+    end -= job->log.row_is_open;
     bool cut = ftruncate(file, (off_t)end) == 0 && lseek(file, (off_t)end, SEEK_SET) >= 0;
     return cut || fail_errno(o->log);
 }
 
 // Gives another run's log the name FILE~, and opens a new one. FILE~ must be a log, or not there.
-static bool keep_log(Progress *progress, const char *name)
+static bool keep_log(Log *log, const char *name)
 {
     static char kept[PATH_MAX + 2];
     char path[PATH_MAX];
@@ -136,10 +138,10 @@ static bool keep_log(Progress *progress, const char *name)
         return false;
     }
     struct stat old;
-    if (fstat(progress->log->file, &old) == 0) fchmod(file, old.st_mode & 0777);
-    close(progress->log->file);
-    progress->log->file = file;
-    progress->kept_log = kept;
+    if (fstat(log->out->file, &old) == 0) fchmod(file, old.st_mode & 0777);
+    close(log->out->file);
+    log->out->file = file;
+    log->kept = kept;
     return true;
 }
 
@@ -154,71 +156,71 @@ static bool lock_log(const Output *log, const char *name)
     return (locked && is_same(name, &info)) || fail("%s: another run is writing to it", name);
 }
 
-static void put_heading(const Progress *progress)
+static void put_heading(const Log *log)
 {
-    put(progress->log, LOG_HEADING "%s\n", progress->log_held ? HELD_HEADING : "");
+    put(log->out, LOG_HEADING "%s\n", log->has_held_out ? HELD_HEADING : "");
 }
 
-bool open_log(Progress *progress, const Options *o)
+bool open_log(Job *job)
 {
-    static Output log;
+    static Output out;
+    Log *log = &job->log;
+    const char *name = job->o.log;
+    uint64_t done = job->progress.steps_before;
     struct stat info;
-    progress->log_held = o->config.holdout;
-    if (fstat(STDOUT_FILENO, &info) == 0 && is_same(o->log, &info)) {
-        progress->log = &standard_output;  // rows among what is printed; no bar between them
-        progress->show_bar = progress->show_bar && !isatty(STDOUT_FILENO);
-        return true;
-    }
-    bool old = stat(o->log, &info) == 0 && S_ISREG(info.st_mode);
-    log.file = open_file(o->log, old ? O_RDWR : O_WRONLY | O_CREAT);
-    if (log.file < 0) return fail_errno(o->log);
-    progress->log = &log;
-    if (!lock_log(&log, o->log)) return false;
-    if (old && fstat(log.file, &info) == 0 && info.st_size > 0) {
+    *log = (Log){.out = &standard_output, .has_held_out = job->o.config.holdout};
+    if (fstat(STDOUT_FILENO, &info) == 0 && is_same(name, &info)) return true;
+    bool old = stat(name, &info) == 0 && S_ISREG(info.st_mode);
+    log->out = &out;
+    out.file = open_file(name, old ? O_RDWR : O_WRONLY | O_CREAT);
+    if (out.file < 0) return fail_errno(name);
+    if (!lock_log(&out, name)) return false;
+    if (old && fstat(out.file, &info) == 0 && info.st_size > 0) {
         Losses losses = {0};
         size_t end;
-        bool ok = read_rows(&losses, log.file, o->log, progress->steps_before, &end);
-        bool other = ok && !progress->steps_before && losses.first;
-        if (ok && !other) ok = continue_log(progress, o, &losses, end);
+        bool ok = read_rows(&losses, out.file, name, done, &end);
+        bool other = ok && !done && losses.first;
+        if (ok && !other) ok = continue_log(job, &losses, end);
         free_losses(&losses);
         if (!ok || !other) return ok;
-        if (!keep_log(progress, o->log) || !lock_log(&log, o->log)) return false;
+        if (!keep_log(log, name) || !lock_log(&out, name)) return false;
     }
-    put_heading(progress);
+    put_heading(log);
     return true;
 }
 
 // The last column of a row: the loss held out, if it was measured after that step.
-void end_row(const Progress *progress, uint64_t done)
+void end_row(Job *job, uint64_t done)
 {
-    if (progress->measured == done) put(progress->log, "%.17g", progress->held_loss);
-    put(progress->log, "\n");
+    const Progress *progress = &job->progress;
+    if (progress->measured == done) put(job->log.out, "%.17g", progress->held_loss);
+    put(job->log.out, "\n");
 }
 
-void log_step(Progress *progress, uint64_t done, double loss, double lr)
+void log_step(Job *job, uint64_t done, double loss, double lr)
 {
-    Output *log = progress->log;
-    if (log == &standard_output && done == progress->steps_before + 1) put_heading(progress);
-    put(log, "%" PRIu64 ",%.17g,%.17g%s", done, loss, lr, progress->log_held ? "," : "\n");
-    if (progress->log_held) end_row(progress, done);
+    const Log *log = &job->log;
+    if (log->out == &standard_output && done == job->progress.steps_before + 1) put_heading(log);
+    put(log->out, "%" PRIu64 ",%.17g,%.17g%s", done, loss, lr, log->has_held_out ? "," : "\n");
+    if (log->has_held_out) end_row(job, done);
 }
 
 // Flushes to the disk, if the log is on one.
-void flush_log(Progress *progress)
+void flush_log(Job *job)
 {
-    Output *log = progress->log;
-    if (log) flush(log);
-    if (!log || log == &standard_output || fsync(log->file) == 0) return;
-    if (!log->error && errno != EINVAL && errno != EINTR) log->error = errno;
+    Output *out = job->log.out;
+    if (out) flush(out);
+    if (!out || out == &standard_output || fsync(out->file) == 0) return;
+    if (!out->error && errno != EINVAL && errno != EINTR) out->error = errno;
 }
 
-bool close_log(Progress *progress, const Options *o)
+bool close_log(Job *job)
 {
-    Output *log = progress->log;
-    if (!log) return true;
-    flush(log);
-    if (log != &standard_output && close(log->file) < 0 && !log->error) log->error = errno;
-    return !log->error || fail("%s: %s", o->log, strerror(log->error));
+    Output *out = job->log.out;
+    if (!out) return true;
+    flush(out);
+    if (out != &standard_output && close(out->file) < 0 && !out->error) out->error = errno;
+    return !out->error || fail("%s: %s", job->o.log, strerror(out->error));
 }
 
 // The sum must be finite: the page shows means.

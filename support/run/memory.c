@@ -33,7 +33,7 @@ bool size_model(Model *model, const Config *config, size_t vocab_size)
     return true;
 }
 
-// Without a state_dict it only counts, and returns NULL: the memory is taken once the size is known.
+// Without a state_dict it only counts, and returns NULL: memory is taken once the size is known.
 Matrix *add_matrix(Model *model, const char *prefix, const char *name, size_t nout, size_t nin)
 {
     size_t i = model->n_matrices++;
@@ -46,7 +46,8 @@ Matrix *add_matrix(Model *model, const char *prefix, const char *name, size_t no
     return w;
 }
 
-// Values that gpt() and softmax() make at a position that looks back at `seen`, and a few more.
+// Values that gpt() and softmax() make at a position that looks back at `seen`, and a few more. An
+// estimate: whoever changes gpt() need not change it.
 static double position_values(const Model *model, double seen)
 {
     double layers = (double)model->n_layer, heads = (double)model->n_head;

@@ -115,8 +115,11 @@ bool check_options(const Options *o, const char *file)
                  config->n_head);
 }
 
-// Reads a whole number within the range of its kind.
-static bool set_whole_number(uint64_t *field, const Option *option, const char *value)
+static char problem[256];  // of the latest value
+#define PROBLEM(...) (snprintf(problem, sizeof problem, __VA_ARGS__), problem)
+
+// A whole number within the range of its kind.
+static const char *set_whole_number(uint64_t *field, const Option *option, const char *value)
 {
     double min = ranges[option->kind].min;
     uint64_t max = option->kind == UINT64 ? UINT64_MAX : (uint64_t)ranges[option->kind].max;
@@ -125,49 +128,55 @@ static bool set_whole_number(uint64_t *field, const Option *option, const char *
     uint64_t n = strtoull(value, &end, 10);
     bool whole = *value && !*end && !value[strspn(value, "-0123456789")];
     bool in_range = errno != ERANGE && !(*value == '-' && n) && (double)n >= min && n <= max;
-    if (!whole) {
-        bool share = end > value && strcmp(end, "%") == 0;
-        return usage("--%s %s: not a whole number%s%s%s", option->name, value,
-                     share ? ", but a share; how many? For 100: --" : "", share ? option->name : "",
-                     share ? " 100" : "");
+    if (!whole && end > value && strcmp(end, "%") == 0) {
+        return PROBLEM("not a whole number, but a share; how many? For 100: --%s 100",
+                       option->name);
     }
-    if (!in_range) {
-        return usage("--%s %s: out of range: %.0f to %" PRIu64, option->name, value, min, max);
-    }
+    if (!whole) return "not a whole number";
+    if (!in_range) return PROBLEM("out of range: %.0f to %" PRIu64, min, max);
     *field = n;
-    return true;
+    return NULL;
 }
 
-static bool set_number(double *field, const Option *option, const char *value)
+static const char *set_number(double *field, const Option *option, const char *value)
 {
     double min = ranges[option->kind].min, max = ranges[option->kind].max;
     char *end;
     double x = strtod(value, &end);
     bool number = *value && !*end && !value[strspn(value, "+-.0123456789eE")];
-    bool in_range = isfinite(x) && x >= min && x <= max;
-    if (!number) return usage("--%s %s: not a number", option->name, value);
-    if (!in_range) {
-        return usage("--%s %s: out of range: %.16g to %.16g", option->name, value, min, max);
+    if (!number) return "not a number";
+    if (!isfinite(x) || x < min || x > max) {
+        return PROBLEM("out of range: %.16g to %.16g", min, max);
     }
     *field = x;
-    return true;
+    return NULL;
 }
 
-bool set_option(Options *o, const Option *option, const char *value)
+const char *set_option(Options *o, const Option *option, const char *value)
 {
     void *field = (char *)o + option->offset;
     if (option->kind >= REAL) return set_number(field, option, value);
     if (option->kind > NAME) return set_whole_number(field, option, value);
-    if (option->kind == FLAG) {
-        *(bool *)field = !value || *value;  // a model file has "1" or nothing
-    } else if (option->kind == TEXT) {
-        *(const char **)field = value;
-    } else {
+    if (option->kind == NAME) {
         int i = find_name(option->argument, value);
-        if (i < 0) return usage("--%s %s: not one of %s", option->name, value, option->argument);
+        if (i < 0) return PROBLEM("not one of %s", option->argument);
         *(int *)field = i;
+    } else if (option->kind == FLAG) {
+        *(bool *)field = !value || *value;  // a model file has "1" or nothing
+    } else {
+        *(const char **)field = value;
     }
-    return true;
+    return NULL;
+}
+
+void copy_option(Options *to, const Options *from, const Option *option)
+{
+    size_t at = option->offset;
+    size_t size = option->kind > NAME    ? 8
+                  : option->kind == FLAG ? sizeof(bool)
+                  : option->kind == TEXT ? sizeof(char *)
+                                         : sizeof(int);
+    memcpy((char *)to + at, (const char *)from + at, size);
 }
 
 // A real number gets as many digits as it takes to read the same number back.

@@ -87,7 +87,9 @@ extern const Range ranges[];    // [kind] of a number
 Options default_options(int recipe);
 // Do options fit each other? file: the model file that they come from; NULL: the command line.
 bool check_options(const Options *o, const char *file);
-bool set_option(Options *o, const Option *option, const char *value);  // false: not valid
+// Returns what is wrong with the value, which is then not set; or NULL.
+const char *set_option(Options *o, const Option *option, const char *value);
+void copy_option(Options *to, const Options *from, const Option *option);
 void option_text(const Option *option, const Options *o, char *text, size_t room);
 bool was_given(const Options *o, size_t offset);  // offset: FIELD(log), CONFIG(seed)
 

@@ -4,6 +4,7 @@
  * them can end the JSON, or the script around it.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/json.h"
 #include "job.h"
 
 // With more than this, a browser would no longer answer.
@@ -11,99 +12,37 @@ enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 327
 // Losses for the page to compare its own with: of so many documents, and so much work.
 enum { MAX_LOSSES = 8, MAX_WORK = 50000000 };
 
-static bool append(Page *page, const void *bytes, size_t n)
-{
-    unsigned char *html = n ? realloc(page->html, page->n_html + n) : page->html;
-    if (n && !html) return no_memory();
-    if (n) memcpy(html + page->n_html, bytes, n);
-    page->html = html;
-    page->n_html += n;
-    return true;
-}
-
 // A file of the shipped page. The caller frees it.
-static bool read_part(const char *argv0, const char *part, unsigned char **bytes, size_t *n)
+static bool read_shipped(const char *argv0, const char *file, unsigned char **bytes, size_t *n)
 {
     char shipped[300], name[4200];
-    snprintf(shipped, sizeof shipped, "page/%s", part);
-    int file = open_shipped(argv0, shipped, name, sizeof name);
-    if (file < 0) return fail_errno(name);
-    bool ok = read_all(file, bytes, n, name);
-    close(file);
+    snprintf(shipped, sizeof shipped, "page/%s", file);
+    int from = open_shipped(argv0, shipped, name, sizeof name);
+    if (from < 0) return fail_errno(name);
+    bool ok = read_all(from, bytes, n, name);
+    close(from);
     return ok;
-}
-
-// Adds a part between two lines; or, of the model, its place.
-static bool add_part(Page *page, const char *argv0, const char *part, const char *open,
-                     const char *end)
-{
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    bool ok = append(page, open, strlen(open));
-    if (strcmp(part, "model.js") == 0) {
-        page->place = page->n_html;
-    } else {
-        ok = ok && read_part(argv0, part, &bytes, &n);
-    }
-    ok = ok && append(page, bytes, n) && append(page, end, strlen(end));
-    free(bytes);
-    return ok;
-}
-
-// Adds a line of index.html, or the part that it names.
-static bool add_line(Page *page, const char *argv0, const char *line, size_t n)
-{
-    static const char *const kinds[][4] = {
-        {"<link rel=\"stylesheet\" href=\"", "\">\n", "<style>\n", "</style>\n"},
-        {"<script src=\"", "\"></script>\n", "<script>\n", "</script>\n"},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        size_t before = strlen(kinds[i][0]), after = strlen(kinds[i][1]);
-        char part[256];
-        if (n <= before + after || n >= sizeof part || strncmp(line, kinds[i][0], before) != 0 ||
-            strncmp(line + n - after, kinds[i][1], after) != 0) {
-            continue;
-        }
-        snprintf(part, sizeof part, "%.*s", (int)(n - before - after), line + before);
-        return add_part(page, argv0, part, kinds[i][2], kinds[i][3]);
-    }
-    return append(page, line, n);
-}
-
-static bool read_html(Page *page, const char *argv0)
-{
-    unsigned char *index = NULL;
-    size_t n = 0;
-    bool ok = read_part(argv0, "index.html", &index, &n);
-    for (size_t i = 0, next; ok && i < n; i = next) {
-        const unsigned char *newline = memchr(index + i, '\n', n - i);
-        next = newline ? (size_t)(newline - index) + 1 : n;
-        ok = add_line(page, argv0, (char *)index + i, next - i);
-    }
-    free(index);
-    return ok && (page->place || fail("index.html: not a page: it does not name model.js"));
 }
 
 // Is this matrix one that the page knows, with the shape that it has there?
 static bool knows_matrix(const Model *model, const Matrix *w)
 {
-    static const struct {
-        const char *name;
-        size_t rows, cols;  // in units of n_embd
-    } of_layer[] = {{"attn_wq", 1, 1}, {"attn_wk", 1, 1}, {"attn_wv", 1, 1},
-                    {"attn_wo", 1, 1}, {"mlp_fc1", 4, 1}, {"mlp_fc2", 1, 4}};
-    const char *name = strrchr(w->name, '.');
-    size_t d = model->n_embd;
-    if (!name) {
-        size_t rows = strcmp(w->name, "wpe") == 0 ? model->block_size : model->vocab_size;
-        return find_name("wte|wpe|lm_head", w->name) >= 0 && w->rows == rows && w->cols == d;
-    }
-    for (size_t i = 0; i < sizeof of_layer / sizeof of_layer[0]; i++) {
-        if (strcmp(name + 1, of_layer[i].name) == 0) {
-            return w->rows == of_layer[i].rows * d && w->cols == of_layer[i].cols * d;
-        }
-    }
-    return false;
+    size_t d = model->n_embd, vocab_size = model->vocab_size;
+    const Matrix known[] = {
+        {"wte", vocab_size, d, NULL},
+        {"lm_head", vocab_size, d, NULL},
+        {"wpe", model->block_size, d, NULL},
+        {".attn_wq", d, d, NULL},
+        {".attn_wk", d, d, NULL},
+        {".attn_wv", d, d, NULL},
+        {".attn_wo", d, d, NULL},
+        {".mlp_fc1", 4 * d, d, NULL},
+        {".mlp_fc2", d, 4 * d, NULL},
+    };
+    const char *of_layer = strrchr(w->name, '.'), *name = of_layer ? of_layer : w->name;
+    size_t i = 0, n = sizeof known / sizeof known[0];
+    while (i < n && strcmp(known[i].name, name) != 0) i++;
+    return i < n && w->rows == known[i].rows && w->cols == known[i].cols;
 }
 
 // Can the page compute the model that this program computes from the file? It knows these settings,
@@ -136,12 +75,11 @@ static bool can_compute(const Job *job)
 }
 
 // The model is loaded, so its file is valid: its bytes go in as they are.
-bool read_page(Job *job)
+static bool read_model(Job *job)
 {
     const char *path = job->o.arguments[0];
     const Model *model = &job->run.model;
     Page *page = &job->page;
-    int file = job->checkpoint.file;
     if (model->num_params > MAX_PARAMS) {
         return fail("%s: too large for a page: %" PRIu64 " parameters; the limit is %d", path,
                     model->num_params, MAX_PARAMS);
@@ -150,35 +88,15 @@ bool read_page(Job *job)
         return fail("%s: block too long for a page: %zu positions; the limit is %d", path,
                     model->block_size, MAX_BLOCK);
     }
-    if (!can_compute(job)) return false;
-    if (!read_prompt(&job->run, "the word", job->o.arguments[1])) return false;
-    if (!read_html(page, job->argv[0])) return false;
-    if (job->o.log && !read_losses(&page->log, job->o.log)) return false;
-    if (lseek(file, 0, SEEK_SET) < 0) return fail_errno(path);
-    return read_all(file, &page->model, &page->n_model, path);
+    return can_compute(job) && read_prompt(&job->run, "the word", job->o.arguments[1]) &&
+           (!job->o.log || read_losses(&page->log, job->o.log)) &&
+           read_again(&job->checkpoint, &page->model, &page->n_model);
 }
 
-static void say_character(uint32_t code)
-{
-    if (code > 0xffff) {  // an escape has 16 bits: two of them
-        say("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
-            (unsigned)(0xdc00 + (code & 0x3ff)));
-    } else {
-        bool plain = code >= ' ' && code < 0x7f && !strchr("\"\\<>&'", (int)code);
-        say(plain ? "%c" : "\\u%04x", (int)code);
-    }
-}
-
-// A text in UTF-8 as a member of the JSON. A byte that is not UTF-8 becomes U+FFFD.
 static void say_text(const char *name, const char *text)
 {
-    size_t n = strlen(text), used = 0;
     say(",\n\"%s\":\"", name);
-    for (size_t i = 0; i < n; i += used) {
-        int32_t code = decode_utf8((const unsigned char *)text + i, n - i, &used);
-        if (code < 0) used = 1;
-        say_character(code < 0 ? 0xfffd : (uint32_t)code);
-    }
+    put_text(&standard_output, text, true);
     say("\"");
 }
 
@@ -229,7 +147,9 @@ static void say_documents(Job *job)
     size_t room = MAX_TEXT;
     random_seed(&job->rng, trained->config.seed);
     shuffle(docs, &job->rng);
-    say_text("data", job->o.data ? base_name(data_name(&job->o)) : "names.txt");
+    char source[PATH_MAX];
+    data_source(&job->o, source, sizeof source);
+    say_text("data", base_name(source));
     say(",\n\"documents\":\"");
     for (size_t i = 0; i < docs->n; i++) {
         const Document *doc = &docs->list[i];
@@ -239,7 +159,7 @@ static void say_documents(Job *job)
         if (bytes > room) break;
         room -= bytes;
         if (i) say("\\n");
-        for (size_t k = 0; k < doc->length; k++) say_character(doc->tokens[k]);
+        put_characters(&standard_output, doc->tokens, doc->length, true);
     }
     bool own = job->o.fingerprint == trained->fingerprint;
     say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
@@ -253,7 +173,8 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
     size_t n = 0;
     double loss = mean_loss(model, doc, 1, &n, NULL, NULL);
     say("%s[\"", comma);
-    for (size_t i = 0; i < doc->length; i++) say_character(uchars[doc->tokens[i]]);
+    for (size_t i = 0; i < doc->length; i++)
+        put_characters(&standard_output, &uchars[doc->tokens[i]], 1, true);
     if (isfinite(loss))
         say("\",%.17g]", loss);
     else
@@ -287,11 +208,10 @@ static void say_compared(Job *job, bool with_documents)
     say("]");
 }
 
-void say_page(Job *job, bool with_documents)
+static void say_model(Job *job, bool with_documents)
 {
     const Options *o = &job->o;
     const Page *page = &job->page;
-    put_bytes(&standard_output, page->html, page->place);
     say("const FROM_PROGRAM = {\"version\":\"%s\"", VERSION);
     say_text("file", base_name(o->arguments[0]));
     if (o->n_arguments == 2) say_text("word", o->arguments[1]);
@@ -300,5 +220,59 @@ void say_page(Job *job, bool with_documents)
     if (with_documents) say_documents(job);
     say_compared(job, with_documents);
     say("};\n");
-    put_bytes(&standard_output, page->html + page->place, page->n_html - page->place);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The page around it.
+ */
+// Puts a line of index.html or, between two lines, the file that it names.
+static bool put_line(Output *out, Job *job, const char *line, size_t n, bool with_documents)
+{
+    static const char *const kinds[][3] = {
+        {"<link rel=\"stylesheet\" href=\"%255[^\"]\">%n", "<style>\n", "</style>\n"},
+        {"<script src=\"%255[^\"]\"></script>%n", "<script>\n", "</script>\n"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char file[256];
+        unsigned char *bytes = NULL;
+        size_t n_bytes = 0;
+        int end = 0;
+        if (sscanf(line, kinds[i][0], file, &end) != 1 || (size_t)end + 1 != n) continue;
+        bool model = strcmp(file, "model.js") == 0;
+        if (!model && !read_shipped(job->argv[0], file, &bytes, &n_bytes)) return false;
+        put(out, "%s", kinds[i][1]);
+        put_bytes(out, bytes, n_bytes);
+        if (model && out == &standard_output) say_model(job, with_documents);
+        put(out, "%s", kinds[i][2]);
+        free(bytes);
+        job->page.names_model |= model;
+        return true;
+    }
+    put_bytes(out, line, n);
+    return true;
+}
+
+static bool put_page(Output *out, Job *job, bool with_documents)
+{
+    unsigned char *index = NULL;
+    size_t n = 0;
+    bool ok = read_shipped(job->argv[0], "index.html", &index, &n);
+    for (size_t i = 0, next; ok && i < n; i = next) {
+        const unsigned char *newline = memchr(index + i, '\n', n - i);
+        next = newline ? (size_t)(newline - index) + 1 : n;
+        ok = put_line(out, job, (char *)index + i, next - i, with_documents);
+    }
+    free(index);
+    return ok &&
+           (job->page.names_model || fail("index.html: not a page: it does not name model.js"));
+}
+
+// The page is put together twice: first to see whether all of its files are there.
+bool show_page(Job *job)
+{
+    static Output nowhere = {.file = -1};
+    if (!read_model(job) || !put_page(&nowhere, job, false) || !read_texts(job)) return false;
+    job->o.fingerprint = fingerprint(&job->run.docs);
+    return put_page(&standard_output, job,
+                    job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
 }

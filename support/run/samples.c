@@ -28,9 +28,8 @@ bool read_prompt(Run *run, const char *what, const char *text)
                  block_size - 1);
 }
 
-// Is it in the set? With `add`, insert it. The set is a table of hashes, at most half full. Where
-// uchars is not NULL, the text is made of tokens.
-static bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add)
+// The set is a table of hashes, at most half full.
+bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add)
 {
     uint64_t hash = hash_text(FNV_START, text, uchars);
     if (!hash) hash = 1;  // 0 is a free slot
@@ -52,11 +51,6 @@ bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
     if (!samples->known) return no_memory();
     for (size_t i = 0; i < n; i++) is_known(samples, &job->run.docs.list[i], uchars, true);
     return true;
-}
-
-bool is_known_document(Job *job, const Document *doc, const uint32_t *uchars)
-{
-    return is_known(&job->samples, doc, uchars, false);
 }
 
 // Moves the documents that differ from all before them to the front, until there are n of them.
@@ -155,6 +149,7 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
     }
     ++*done;
     say_sample(run, length, *done);
-    if (interrupted && samples->column) end_line(samples);
-    return output_ok();
+    bool ok = output_ok();
+    if (!ok && samples->column) end_line(samples);
+    return ok;
 }

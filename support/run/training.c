@@ -3,6 +3,8 @@
  * run; with --save, no finished step is lost.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/signals.h"
+#include "command_line.h"
 #include "job.h"
 #ifdef MICROGPT_DEBUG
 #include "../debugger/views.h"  // watch()
@@ -13,35 +15,8 @@
 
 enum { MANY_PASSES = 20 };  // with more, and no weight decay, most lists are memorized
 
-const char *data_name(const Options *o)
-{
-    if (!o->data) return "the shipped names";
-    return strcmp(o->data, "-") == 0 ? "standard input" : o->data;
-}
-
-// Called once the documents are encoded.
-void note_documents(const Run *run, size_t n)
-{
-    const Options *o = &run->job->o;
-    size_t n_cut = 0, longest = 0;
-    if (o->quiet && !o->data) return;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = run->docs.list[i].length;
-        n_cut += length >= run->model.block_size;
-        longest = length > longest ? length : longest;
-    }
-    if (run->docs.had_mark && !o->quiet) {
-        note("%s: begins with a byte-order mark, which is skipped", data_name(o));
-    }
-    if (n_cut) {
-        note("%s: %zu of %zu documents %s cut to the block of %zu; --block-size %zu keeps %s whole",
-             data_name(o), n_cut, n, n_cut == 1 ? "is" : "are", run->model.block_size, longest + 1,
-             n_cut == 1 ? "it" : "them");
-    }
-}
-
-// Checks that no file is meant to be two things. What --save and --log write, and the FILE~ of each,
-// are nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
+// Checks that no file is meant to be two things. What --save and --log write, and FILE~ of each, are
+// nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
 static bool check_files(const Job *job)
 {
     enum { SAVE, KEPT_MODEL, LOG, KEPT_LOG, N_WRITTEN };
@@ -73,58 +48,29 @@ static bool check_files(const Job *job)
 static bool begin_progress(Job *job)
 {
     const Options *o = &job->o;
-    Progress *progress = &job->progress;
-    set_up_progress(progress, o, job->run.model.steps_done);
+    set_up_progress(&job->progress, o, job->run.model.steps_done);
     if (!check_files(job)) return false;
-    if (o->save && !can_save(&progress->target, job)) return false;
-    if (o->log && !open_log(progress, o)) return false;
+    if (o->save && !can_save(&job->save.target, job)) return false;
+    if (o->log && !open_log(job)) return false;
     if (o->log && !check_files(job)) {  // a link led the log to a name that was free
         char path[PATH_MAX];
         struct stat info;
         if (realpath(o->log, path) && stat(path, &info) == 0 && !info.st_size) unlink(path);
         return false;
     }
-    progress->training = true;
-    progress->saved = UINT64_MAX;
+    job->save.training = true;
+    job->save.saved = UINT64_MAX;
     running = 1;
     return true;
-}
-
-// How often the run sees its documents.
-static double passes(const Run *run)
-{
-    const Config *config = run->config;
-    double n = (double)(run->docs.n - config->holdout);
-    return (double)config->steps * (double)config->batch / n;
-}
-
-static const char *passes_text(const Run *run)
-{
-    static char text[160];
-    const Config *config = run->config;
-    double times = passes(run);
-    uint64_t n = run->docs.n - config->holdout, steps = config->steps;
-    int used = snprintf(text, sizeof text, "%" PRIu64 " steps: ", steps);
-    char *rest = text + used;
-    size_t room = sizeof text - (size_t)used;
-    if (times < 1) {
-        snprintf(rest, room, "%" PRIu64 " of %" PRIu64 " documents", steps * config->batch, n);
-    } else {
-        snprintf(rest, room,
-                 times < 9.95 ? "each of the %" PRIu64 " documents about %.2g times"
-                              : "each of the %" PRIu64 " documents about %.0f times",
-                 n, times);
-    }
-    return text;
 }
 
 // Called once all checks have passed.
 static void note_run(const Run *run)
 {
     const Options *o = &run->job->o;
-    const Target *target = &run->job->progress.target;
+    const Target *target = &run->job->save.target;
     uint64_t steps = run->config->steps;
-    note_documents(run, run->docs.n);
+    note_documents(run, &run->docs);
     if (o->quiet) return;
     bool many = o->data && run->model.steps_done < steps && passes(run) > MANY_PASSES;
     if (many && !run->config->holdout && run->config->weight_decay <= 0) {
@@ -136,9 +82,8 @@ static void note_run(const Run *run)
              o->resume, steps, steps + 1000);
     }
     if (target->keeps) note("%s: replacing another run's model, kept as %s", o->save, target->kept);
-    if (run->job->progress.kept_log) {
-        note("%s: replacing another run's log, kept as %s", o->log, run->job->progress.kept_log);
-    }
+    const char *kept = run->job->log.kept;
+    if (kept) note("%s: replacing another run's log, kept as %s", o->log, kept);
 }
 
 bool begin_training(Run *run)
@@ -164,9 +109,9 @@ bool begin_training(Run *run)
     } else if (job->progress.show_bar && !know_documents(job, n, 0, uchars)) {
         return false;
     }
-    if (job->progress.row_is_open) {
+    if (job->log.row_is_open) {
         if (is_measured_after(job, run->model.steps_done)) measure_held_out(run);
-        end_row(&job->progress, run->model.steps_done);
+        end_row(job, run->model.steps_done);
     }
     return true;
 }
@@ -175,70 +120,22 @@ bool begin_training(Run *run)
 // lags behind the model.
 static bool save_run(Job *job)
 {
-    Progress *progress = &job->progress;
+    Save *save = &job->save;
     uint64_t step = job->run.model.steps_done;
-    flush_log(progress);
-    if (!job->o.save || progress->saved == step) return true;
-    Target *target = &progress->target;
-    if (!save_model(target, &job->o, &job->run)) return false;
-    progress->saved = step;
-    if (target->surprised && !job->o.quiet) {
-        if (progress->show_bar) show("\r\033[J");
-        note("%s: another file was there at the end, kept as %s", job->o.save, target->kept);
+    flush_log(job);
+    if (!job->o.save || save->saved == step) return true;
+    if (!save_model(&save->target, &job->o, &job->run)) return false;
+    save->saved = step;
+    if (save->target.surprised && !job->o.quiet) {
+        if (job->progress.show_bar) show("\r\033[J");
+        note("%s: another file was there at the end, kept as %s", job->o.save, save->target.kept);
     }
     return true;
 }
 
 static bool has_new_steps(const Job *job)
 {
-    return job->progress.training && job->run.model.steps_done > job->progress.steps_before;
-}
-
-// What a shell leaves as it is.
-static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                            "%+,-./:=@_";
-
-// Appends a word of a command line, quoted for a shell where it must be.
-static void append_word(char *text, size_t room, const char *word)
-{
-    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
-    size_t n = strlen(text);
-    n += (size_t)snprintf(text + n, room - n, " %s", quote);
-    for (; *word && n + 8 < room; word++) {
-        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
-    }
-    snprintf(text + n, room - n, "%s", quote);
-}
-
-// A message shows no control characters. A command that has some becomes one that prints them.
-static void spell_controls(char *text, size_t room)
-{
-    static char command[MESSAGE_ROOM];
-    snprintf(command, sizeof command, "%s", text);
-    if (!mask_controls(text)) return;
-    size_t n = (size_t)snprintf(text, room, " eval \"$(printf '");
-    for (const char *c = command; *c && n + 8 < room; c++) {
-        bool safe = *c == ' ' || (*c != '%' && strchr(plain, *c));
-        n += (size_t)snprintf(text + n, room - n, safe ? "%c" : "\\%03o", (unsigned char)*c);
-    }
-    snprintf(text + n, room - n, "')\"");
-}
-
-// The command that goes on from what is saved: this one, with --resume.
-static const char *command_to_continue(const Job *job)
-{
-    static char command[MESSAGE_ROOM];
-    const Options *o = &job->o;
-    command[0] = '\0';
-    for (int i = 0; i < job->argc; i++) {
-        if (strcmp(job->argv[i], "--") != 0) append_word(command, sizeof command, job->argv[i]);
-    }
-    if (!o->resume || strcmp(o->resume, o->save) != 0) {
-        append_word(command, sizeof command, "--resume");
-        append_word(command, sizeof command, o->save);
-    }
-    spell_controls(command, sizeof command);
-    return command + 1;  // after a blank
+    return job->save.training && job->run.model.steps_done > job->progress.steps_before;
 }
 
 // The run ends early: for this reason or, if it is NULL, by a signal or because an output failed.
@@ -254,7 +151,7 @@ bool fail_stopped(Job *job, const char *reason)
         snprintf(why, sizeof why, "%s; ", reason);
     } else if (!interrupted) {
         if (standard_output.error && !o->save) return output_ok();
-        const Output *log = job->progress.log, *failed = log && log->error ? log : &standard_output;
+        const Output *log = job->log.out, *failed = log && log->error ? log : &standard_output;
         const char *name = failed == log ? o->log : "standard output";
         snprintf(why, sizeof why, "%s: %s; ", name, strerror(failed->error));
         bool closed = failed == &standard_output && failed->error == EPIPE && dies_of_sigpipe;
@@ -264,7 +161,7 @@ bool fail_stopped(Job *job, const char *reason)
                 job->run.model.steps_done, o->config.steps,
                 o->save ? "saved in " : "not saved: --save was not given", o->save ? o->save : "",
                 o->save ? "; to continue:" : "");
-    if (o->save) failure.command = command_to_continue(job);
+    if (o->save) failure.command = command_to_continue(o, job->argc, job->argv);
     return false;
 }
 
@@ -287,39 +184,45 @@ bool check_loss(Run *run, uint64_t step, double loss)
                 step + 1, isnan(loss) ? "not a number" : "infinite", saved);
 }
 
-static void update_progress(Progress *progress, uint64_t done)
+static void update_progress(Job *job, uint64_t done)
 {
+    Progress *progress = &job->progress;
     double now = seconds();
-    bool draws = progress->show_bar && !interrupted;  // saving comes before a slow terminal
-    if (draws && now - progress->last_draw > REDRAW_SECONDS) {
+    if (progress->show_bar && now - progress->last_draw > REDRAW_SECONDS) {
         progress->last_draw = now;
         draw_bar(progress, done, now);
     }
-    if (progress->log && now - progress->last_flush > FLUSH_SECONDS) {
+    if (job->log.out && now - progress->last_flush > FLUSH_SECONDS) {
         progress->last_flush = now;
-        flush(progress->log);
+        flush(job->log.out);
     }
+}
+
+// Has a signal come, or does an output take no more?
+static bool must_stop(const Job *job)
+{
+    return interrupted || standard_output.error || (job->log.out && job->log.out->error);
 }
 
 bool after_step(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
     Progress *progress = &job->progress;
-    const Output *log = progress->log;
+    bool logs = job->log.out;
     uint64_t done = step + 1, save_every = job->o.save_every, steps = run->config->steps;
     char line_end = job->o.recipe == RECIPE_LESSON ? '\n' : '\r';
     if (progress->show_lines) {
         say("step %4" PRIu64 " / %4" PRIu64 " | loss %.4f%c", done, steps, loss, line_end);
     }
     if (is_measured_after(job, done)) measure_held_out(run);
-    if (log) log_step(progress, done, loss, learning_rate(run->config, step));
+    if (logs) log_step(job, done, loss, learning_rate(run->config, step));
     if (progress->show_bar) add_to_curve(progress, step, loss);
-    if (progress->show_bar || log) update_progress(progress, done);
     job->o.loss = loss;
-    bool ends = interrupted || standard_output.error || (log && log->error);
-    bool save = save_every && done % save_every == 0 && done < steps && !ends;
+    bool stop = must_stop(job);  // saving comes before a slow terminal
+    if (!stop && (progress->show_bar || logs)) update_progress(job, done);
+    bool save = save_every && done % save_every == 0 && done < steps && !stop;
     if (save && !save_run(job)) return false;
-    return !(ends || interrupted) || fail_stopped(job, NULL);
+    return !(stop || must_stop(job)) || fail_stopped(job, NULL);
 }
 
 // ok: the last step is done; otherwise the run has failed or was interrupted.
@@ -328,13 +231,13 @@ static bool end_progress(Job *job, bool ok)
     Progress *progress = &job->progress;
     double took = seconds() - progress->began;
     ok = ok && save_run(job);
-    progress->training = false;
+    job->save.training = false;
     ok = ok && (!interrupted || fail_stopped(job, NULL));
     if (progress->show_bar) show("\r\033[J");
     if (ok) {
-        ok = close_log(progress, &job->o);
-    } else if (progress->log) {
-        flush(progress->log);
+        ok = close_log(job);
+    } else if (job->log.out) {
+        flush(job->log.out);
     }
     if (progress->show_bar && ok) {
         draw_curve(progress, took);

@@ -29,6 +29,12 @@ typedef struct {
     size_t n_votes, max_votes;
 } Votes;
 
+static void free_votes(Votes *v)
+{
+    free(v->mean);
+    free(v->list);
+}
+
 static bool new_votes(Votes *v, const Model *model, size_t n)
 {
     size_t n_mlp = 4 * model->n_embd, n_embd = model->n_embd;
@@ -36,19 +42,16 @@ static bool new_votes(Votes *v, const Model *model, size_t n)
     v->max_votes = 1 + model->n_layer * (model->n_head * n + n_mlp);
     v->mean = calloc(2 * n_embd + n_mlp, sizeof *v->mean);
     v->list = calloc(v->max_votes + 1, sizeof *v->list);
-    if (!v->mean || !v->list) return no_memory();
+    if (!v->mean || !v->list) {
+        free_votes(v);
+        return no_memory();
+    }
     v->u = v->mean + n_embd;
     v->through = v->u + n_embd;
     for (size_t i = 0; i < model->vocab_size * n_embd; i++) {
         v->mean[i % n_embd] += model->lm_head->data[i] / (double)model->vocab_size;
     }
     return true;
-}
-
-static void free_votes(Votes *v)
-{
-    free(v->mean);
-    free(v->list);
 }
 
 static void add_vote(Votes *v, Vote vote)
@@ -156,6 +159,7 @@ static void say_vote_values(const Votes *v, size_t query, size_t id)
 // The votes for the five likeliest characters, and for the one that comes.
 static bool say_all_values(Votes *v, size_t query)
 {
+    static const char heading[] = "position\tid\tkind\tlayer\tindex\tlooks_at\tvote\n";
     const Model *model = v->model;
     const double *logits = model->tape.entries[v->to].out;
     size_t n = model->vocab_size, last = n, target = model->tokens[query + 1];
@@ -164,6 +168,7 @@ static bool say_all_values(Votes *v, size_t query)
         size_t id = i < 5 ? next_likeliest(logits, n, last) : target;
         if (id == n || (i == 5 && seen)) continue;
         if (!count_votes(v, id)) return false;
+        say("%s", query + i ? "" : heading);
         say_vote_values(v, query, id);
         seen = seen || id == target;
         last = id;
@@ -284,40 +289,30 @@ static bool say_position(const Run *run, Votes *v, Terminal screen, size_t query
     return true;
 }
 
-// Counts the votes at each position, and prints them if `screen` or tsv asks for it.
-static bool visit_positions(const Run *run, Votes *v, const Terminal *screen, bool tsv)
-{
-    const Model *model = v->model;
-    size_t query = 0;
-    v->from = model->tape.kept_entries;
-    for (v->to = v->from; v->to < model->tape.n_entries; v->to++) {
-        const Entry *e = &model->tape.entries[v->to];
-        if (e->op != OP_LINEAR || e->b != model->lm_head->data) continue;
-        bool ok = tsv      ? say_all_values(v, query)
-                  : screen ? say_position(run, v, *screen, query)
-                           : count_votes(v, model->tokens[query + 1]);
-        if (!ok) return false;
-        v->from = v->to + 1;
-        query++;
-    }
-    return query == v->n;
-}
-
-// The votes at each of the n positions on the tape. Nothing is printed unless all add up.
+// The votes at each of the n positions on the tape, as long as they add up.
 bool show_votes(Job *job, size_t n)
 {
     const Run *run = &job->run;
+    const Tape *tape = &run->model.tape;
     Terminal screen = terminal_of(STDOUT_FILENO);
     Votes v;
-    bool ok = new_votes(&v, &run->model, n), add_up = ok && visit_positions(run, &v, NULL, false);
-    if (add_up && job->o.tsv) say("position\tid\tkind\tlayer\tindex\tlooks_at\tvote\n");
-    add_up = add_up && visit_positions(run, &v, &screen, job->o.tsv);
+    if (!new_votes(&v, &run->model, n)) return false;
+    size_t query = 0;
+    bool ok = true;
+    v.from = tape->kept_entries;
+    for (v.to = v.from; ok && v.to < tape->n_entries; v.to++) {
+        const Entry *e = &tape->entries[v.to];
+        if (e->op != OP_LINEAR || e->b != run->model.lm_head->data) continue;
+        ok = job->o.tsv ? say_all_values(&v, query) : say_position(run, &v, screen, query);
+        v.from = v.to + 1;
+        query++;
+    }
     free_votes(&v);
-    if (ok && !add_up) {
+    if (!ok || query < n) {
         return fail("%s: the votes do not add up to the logits: not finite, or gpt() adds more",
                     job->o.arguments[0]);
     }
-    if (!ok || job->o.tsv) return ok;
+    if (job->o.tsv) return true;
     say_wrapped(
         "A vote is what a voter adds to the logit of the character that comes, less what it "
         "adds to the average logit. Their sum is the logit less the average one, exactly.",

@@ -3,6 +3,7 @@
  * libFuzzer that entry is all there is; with FUZZ_MAIN there is also a main (fuzz_main.c) that needs
  * nothing but a C compiler.
  */
+#include "../../support/base/files.h"
 #include "../../support/base/output.h"
 #include "../../support/base/text.h"
 

@@ -36,23 +36,23 @@ static void check_page(void)
 // A run resumed after three steps, the last of which had a loss of 2 or one that its file lacks.
 static void check_resume(const uint8_t *data, size_t size, double loss)
 {
-    static Progress progress;
-    Options o = {.log = path, .resume = "model", .loss = loss, .config = {.steps = 9}};
+    static Job job;
+    job.o = (Options){.log = path, .resume = "model", .loss = loss, .config = {.steps = 9}};
     size_t n;
     put_file(data, size);
-    progress = (Progress){.show_bar = true, .steps = 9, .steps_before = 3, .curve_start = 3};
-    bool ok = open_log(&progress, &o);
+    job.progress = (Progress){.show_bar = true, .steps = 9, .steps_before = 3, .curve_start = 3};
+    bool ok = open_log(&job);
     check_failure(ok);
     if (ok) {
-        if (progress.row_is_open) end_row(&progress, 3);
+        if (job.log.row_is_open) end_row(&job, 3);
         for (uint64_t step = 3; step < 9; step++) {
-            add_to_curve(&progress, step, 2);
-            log_step(&progress, step + 1, 2, 0);
+            add_to_curve(&job.progress, step, 2);
+            log_step(&job, step + 1, 2, 0);
         }
-        progress.show_bar = false;
-        draw_curve(&progress, 1);
+        job.progress.show_bar = false;
+        draw_curve(&job.progress, 1);
     }
-    PROMISE(close_log(&progress, &o));
+    PROMISE(close_log(&job));
     const uint8_t *now = get_file(&n);
     size_t same = 0;
     while (same < n && same < size && now[same] == data[same]) {

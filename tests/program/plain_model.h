@@ -6,11 +6,9 @@
 
 #include "../test.h"
 
-enum {
-    MOST = 64,
-    MOST_LAYERS = 4,
-    MOST_TOKENS = 257
-};  // positions, and numbers in a vector; these are small models
+#include <sys/wait.h>
+
+enum { MOST = 64, MOST_LAYERS = 4, MOST_TOKENS = 257 };  // MOST: positions, and numbers in a vector
 
 // Memory that is there, or the end of the test.
 static inline void *room_for(size_t n)
@@ -54,6 +52,38 @@ static inline void write_file(const char *name, const char *bytes, size_t n)
     }
 }
 
+// Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
+static inline char *run_program(const char *arguments, int *status)
+{
+    char command[1024];
+    const char *wrapper = getenv("MICROGPT_WRAPPER");
+    snprintf(command, sizeof command, "%s ./microgpt %s", wrapper ? wrapper : "", arguments);
+    fflush(stdout);
+    FILE *pipe = popen(command, "r");
+    size_t n;
+    char *text = read_stream(pipe, &n);
+    int ended = pipe ? pclose(pipe) : -1;
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 256;
+    return text;
+}
+
+// The same, if it ends as it should.
+static inline char *output_of(const char *arguments)
+{
+    int status;
+    char *text = run_program(arguments, &status);
+    if (status != 0) check(false, "%s: expected status 0, saw %d", arguments, status);
+    return text;
+}
+
+// A text with ' in place of double quotes, and ` in place of '. Returns `quoted`, which has room for it.
+static inline const char *with_quotes(const char *text, char *quoted, size_t room)
+{
+    snprintf(quoted, room, "%s", text);
+    for (char *at = quoted; *at; at++) *at = *at == '\'' ? '"' : *at == '`' ? '\'' : *at;
+    return quoted;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * Model files, as far as the program writes them.
  */
@@ -63,7 +93,8 @@ typedef struct {
 } Tensor;
 
 typedef struct {
-    char *bytes;  // the whole file
+    char *bytes;      // the whole file
+    double *numbers;  // behind its header
     size_t n_bytes, n_header, n_numbers, n_layer, n_embd, n_head, block_size, n_vocab;
     bool squared;  // the activation: relu squared
     uint32_t vocab[MOST_TOKENS];
@@ -112,11 +143,7 @@ static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
         exit(1);
     }
     t.at = 8 + m->n_header + begin;
-    t.data = room_for(8 * t.rows * t.cols);
-    for (size_t i = 0; i < t.rows * t.cols; i++) {
-        uint64_t x = little_endian(m->bytes + t.at + 8 * i);
-        memcpy(&t.data[i], &x, sizeof x);
-    }
+    t.data = m->numbers + begin / 8;
     m->n_numbers += t.rows * t.cols;
     return t;
 }
@@ -142,6 +169,11 @@ static inline PlainModel open_model(const char *name)
     char *checksum = m.n_bytes < 8 ? NULL : strstr(m.bytes + 8, "\"checksum\":");
     if (checksum) {  // who opens it may change the numbers on purpose
         memset(checksum, ' ', (size_t)(strchr(checksum, ',') - checksum) + 1);
+    }
+    m.numbers = room_for(m.n_bytes);
+    for (size_t at = 8 + m.n_header, i = 0; at + 8 <= m.n_bytes; at += 8, i++) {
+        uint64_t x = little_endian(m.bytes + at);
+        memcpy(&m.numbers[i], &x, sizeof x);
     }
     m.n_layer = strtoul(value_of(&m, "n_layer") + 1, NULL, 10);
     m.n_embd = strtoul(value_of(&m, "n_embd") + 1, NULL, 10);
@@ -173,15 +205,7 @@ static inline PlainModel open_model(const char *name)
 
 static inline void close_model(PlainModel *m)
 {
-    free(m->wte.data);
-    free(m->wpe.data);
-    free(m->lm_head.data);
-    for (size_t li = 0; li < m->n_layer; li++) {
-        Tensor all[] = {m->wq[li], m->wk[li], m->wv[li], m->wo[li], m->fc1[li], m->fc2[li]};
-        for (size_t i = 0; i < 6; i++) {
-            free(all[i].data);
-        }
-    }
+    free(m->numbers);
     free(m->bytes);
 }
 
