@@ -1,61 +1,12 @@
-/* support/base/text.c, function by function: UTF-8 and the kinds of characters, for every code point there is; lines; names in a
- * list; files that come in pieces; the hash.
+/* support/base/text.c: UTF-8 and the kinds of characters, for every code point there is; lines; names in a list; the hash.
  */
 #define _XOPEN_SOURCE 700
-#include <poll.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-static size_t n_polls, n_odd_polls;
-
-// In place of the system's: it is asked for one file, to read, for as long as it takes.
-static int watched_poll(struct pollfd *files, nfds_t n, int milliseconds)
-{
-    n_polls++;
-    n_odd_polls += n != 1 || files->events != POLLIN || milliseconds >= 0;
-    return poll(files, 1, -1);
-}
-
-// Memory between spaces, which are no part of it: what takes them for text, or writes there, is noticed.
-enum { FENCE = 4 };
-static size_t n_broken;
-
-static void *fenced_calloc(size_t n, size_t size)
-{
-    size_t words = n * size / sizeof(uint32_t);
-    uint32_t *memory = malloc((words + 2 * FENCE) * sizeof *memory);
-    if (!memory) return NULL;
-    for (size_t i = 1; i < words + 2 * FENCE; i++) memory[i] = ' ';
-    memory[0] = (uint32_t)words;
-    return memset(memory + FENCE, 0, n * size);
-}
-
-static void fenced_free(uint32_t *memory)
-{
-    if (!memory) return;
-    memory -= FENCE;
-    const uint32_t *behind = memory + FENCE + memory[0];
-    for (size_t i = 0; i < FENCE; i++) n_broken += behind[i] != ' ' || (i && memory[i] != ' ');
-    free(memory);
-}
-
-#define poll watched_poll
-#define calloc fenced_calloc
-#include "../../support/base/text.c"
-#undef poll
-#undef calloc
-#include "../../support/run/job.h"
+#include "../../support/base/output.h"
+#include "../../support/base/text.h"
 #include "../test.h"
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#define FOLDER "tests/build/text"
+#include <unistd.h>
 
 /* ------------------------------------------------------------------------------------------------------------------
  * Characters.
@@ -142,9 +93,8 @@ static void check_names(void)
     static const struct {
         const char *value;
         int at;
-    } cases[] = {{"one", 0},     {"two", 1},   {"three", 2}, {"on", -1}, {"ones", -1},
-                 {"", -1},       {"one|", -1}, {"two|", -1}, {"|", -1},  {"thre", -1},
-                 {"threes", -1}, {"wo", -1},   {"t", -1},    {"e", -1}};
+    } cases[] = {{"one", 0}, {"two", 1},   {"three", 2}, {"on", -1},   {"ones", -1},
+                 {"", -1},   {"one|", -1}, {"|", -1},    {"thre", -1}, {"wo", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int at = find_name("one|two|three", cases[i].value);
         check(at == cases[i].at, "'%s' among one|two|three: expected %d, saw %d", cases[i].value,
@@ -172,8 +122,8 @@ static void check_split_at(const char *what, const unsigned char *text, size_t n
         sprintf(saw, "%.200s", failure.text);
     }
     check(strcmp(saw, want) == 0, "%s: expected '%s', saw '%s'", what, want, saw);
-    fenced_free((uint32_t *)(void *)docs.list);
-    fenced_free(docs.text);
+    free(docs.list);
+    free(docs.text);
 }
 
 // The text stands at the beginning of a page of memory, then at its end: what is beside it cannot be read.
@@ -224,129 +174,6 @@ static void check_lines(void)
     SPLIT("two bytes, cut by the end", "a\303", "text:1" NOT_UTF8 LATIN1);
     SPLIT("four bytes, cut by the end", "a\360\237\230", "text:1" NOT_UTF8 LATIN1);
     SPLIT("a mark that is not at the start", "a\n\377\376", "text:2" NOT_UTF8 LATIN1);
-    check_size("writes beyond the memory there is", 0, n_broken);
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Files.
- */
-static void nothing(int number) { (void)number; }
-
-static void pause_for(long milliseconds)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1000000 * milliseconds}, NULL);
-}
-
-// A signal now and then, by which calls that wait are interrupted.
-static void tick(long microseconds)
-{
-    struct itimerval often = {{0, microseconds}, {0, microseconds}};
-    setitimer(ITIMER_REAL, &often, NULL);
-}
-
-// Writes to a pipe in pieces, as another process.
-static pid_t write_pieces(int to, int n)
-{
-    fflush(stdout);
-    pid_t writer = fork();
-    if (writer) return writer;
-    for (int i = 0; i < n; i++) {
-        pause_for(20);
-        if (write(to, "piece", 5) != 5) _exit(1);
-    }
-    _exit(0);
-}
-
-static void check_pieces(const char *what, int flags, size_t wanted)
-{
-    int ends[2];
-    char bytes[64] = "", text[80];
-    const char *right = "piecepiecepiece";
-    if (pipe(ends) != 0 || fcntl(ends[0], F_SETFL, flags) != 0) {
-        check(false, "%s: expected a pipe, saw none", what);
-        return;
-    }
-    pid_t writer = write_pieces(ends[1], 3);
-    close(ends[1]);
-    ssize_t got = read_up_to(ends[0], bytes, wanted), want = wanted < 15 ? (ssize_t)wanted : 15;
-    snprintf(text, sizeof text, "%.*s", (int)want, right);
-    check(got == want && strcmp(bytes, text) == 0, "%s, %zu bytes: expected %zd, %s; saw %zd, %s",
-          what, wanted, want, text, got, bytes);
-    close(ends[0]);
-    waitpid(writer, NULL, 0);
-}
-
-static void check_reads(void)
-{
-    struct sigaction action = {.sa_handler = nothing};  // without SA_RESTART
-    sigaction(SIGALRM, &action, NULL);
-    for (size_t wanted = 0; wanted <= 16; wanted += wanted < 14 ? 7 : 1) {
-        check_pieces("pieces", 0, wanted);
-    }
-    check_pieces("pieces of a file that does not wait", O_NONBLOCK, 60);
-    check(n_polls > 0 && n_odd_polls == 0, "which is asked for: %zu times, %zu of them oddly",
-          n_polls, n_odd_polls);
-    tick(10000);
-    check_pieces("pieces between signals", 0, 60);
-    tick(0);
-    check(read_up_to(-1, (char[1]){0}, 1) == -1 && errno == EBADF, "no file to read: EBADF");
-    int file = open_file(".", O_RDONLY);
-    check(read_up_to(file, (char[1]){0}, 1) == -1 && errno == EISDIR, "a folder to read: EISDIR");
-    close(file);
-}
-
-// A file of n bytes is read whole, with a zero behind it.
-static void check_whole(size_t n)
-{
-    unsigned char *bytes, *back = NULL;
-    size_t n_back = 0, wrong = 0;
-    FILE *file = fopen(FOLDER "/whole", "wb");
-    bytes = malloc(n + 1);
-    for (size_t i = 0; bytes && i < n; i++) bytes[i] = (unsigned char)(i * 2654435761u >> 11);
-    bool written = file && bytes && fwrite(bytes, 1, n, file) == n && fclose(file) == 0;
-    int fd = open_file(FOLDER "/whole", O_RDONLY);
-    bool ok = written && read_all(fd, &back, &n_back, "whole");
-    for (size_t i = 0; ok && i < n && i < n_back; i++) wrong += back[i] != bytes[i];
-    check(ok && n_back == n && !wrong && back[n] == 0, "a file of %zu bytes: %zu read, %zu wrong",
-          n, n_back, wrong);
-    close(fd);
-    free(bytes);
-    free(back);
-}
-
-static void check_opens(void)
-{
-    static const struct {
-        int flags;
-        unsigned mode;
-    } cases[] = {{O_WRONLY | O_CREAT | O_EXCL, 0600}, {O_WRONLY | O_CREAT, 0666}};
-    mode_t before = umask(0);
-    for (size_t i = 0; i < 2; i++) {
-        struct stat info = {0};
-        unlink(FOLDER "/new");
-        int file = open_file(FOLDER "/new", cases[i].flags);
-        bool ok = file >= 0 && fstat(file, &info) == 0 && fcntl(file, F_GETFD) == FD_CLOEXEC;
-        check(ok && (info.st_mode & 07777) == cases[i].mode,
-              "a new file, closed in other programs: expected mode %o, saw %o", cases[i].mode,
-              (unsigned)info.st_mode & 07777);
-        close(file);
-    }
-    umask(before);
-    check(open_file(FOLDER "/none/new", O_RDONLY) == -1 && errno == ENOENT, "no file: ENOENT");
-    unlink(FOLDER "/fifo");
-    if (mkfifo(FOLDER "/fifo", 0600) != 0) return;
-    fflush(stdout);
-    pid_t writer = fork();
-    if (writer == 0) {
-        pause_for(60);
-        _exit(open(FOLDER "/fifo", O_WRONLY) < 0);
-    }
-    tick(10000);
-    int file = open_file(FOLDER "/fifo", O_RDONLY);
-    tick(0);
-    check(file >= 0, "a pipe that opens late, between signals");
-    close(file);
-    waitpid(writer, NULL, 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -374,19 +201,11 @@ static void check_hash(void)
 
 int main(void)
 {
-    if (system("mkdir -p " FOLDER) != 0) return 1;
     check_every_code();
     check_every_pair();
     check_kinds();
     check_names();
     check_lines();
-    check_reads();
-    for (size_t n = 0; n <= 1 << 18; n = n ? 2 * n : 1 << 14) {
-        if (n) check_whole(n - 1);
-        check_whole(n);
-        check_whole(n + 1);
-    }
-    check_opens();
     check_hash();
     return finish();
 }
