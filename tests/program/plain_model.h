@@ -6,11 +6,9 @@
 
 #include "../test.h"
 
-enum {
-    MOST = 64,
-    MOST_LAYERS = 4,
-    MOST_TOKENS = 257
-};  // positions, and numbers in a vector; these are small models
+#include <sys/wait.h>
+
+enum { MOST = 64, MOST_LAYERS = 4, MOST_TOKENS = 257 };  // MOST: positions, and numbers in a vector
 
 // Memory that is there, or the end of the test.
 static inline void *room_for(size_t n)
@@ -52,6 +50,38 @@ static inline void write_file(const char *name, const char *bytes, size_t n)
         printf("not ok - %s: expected to write it, saw a failure\n", name);
         exit(1);
     }
+}
+
+// Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
+static inline char *run_program(const char *arguments, int *status)
+{
+    char command[1024];
+    const char *wrapper = getenv("MICROGPT_WRAPPER");
+    snprintf(command, sizeof command, "%s ./microgpt %s", wrapper ? wrapper : "", arguments);
+    fflush(stdout);
+    FILE *pipe = popen(command, "r");
+    size_t n;
+    char *text = read_stream(pipe, &n);
+    int ended = pipe ? pclose(pipe) : -1;
+    *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 256;
+    return text;
+}
+
+// The same, if it ends as it should.
+static inline char *output_of(const char *arguments)
+{
+    int status;
+    char *text = run_program(arguments, &status);
+    if (status != 0) check(false, "%s: expected status 0, saw %d", arguments, status);
+    return text;
+}
+
+// A text with ' in place of double quotes, and ` in place of '. Returns `quoted`, which has room for it.
+static inline const char *with_quotes(const char *text, char *quoted, size_t room)
+{
+    snprintf(quoted, room, "%s", text);
+    for (char *at = quoted; *at; at++) *at = *at == '\'' ? '"' : *at == '`' ? '\'' : *at;
+    return quoted;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -2,145 +2,96 @@
  * versions.
  */
 #define _GNU_SOURCE
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define FOLDER "tests/build/processors"
+#include "../../support/base/processors.h"
+#include "../test.h"
 
 #ifdef __linux__
-static int n_masked;  // processors of the mask; 0: there is none
+#include <sched.h>
+#include <unistd.h>
 
-static FILE *open_ours(const char *name, const char *mode)
+// The files that there are, and the processors of the mask; 0: there is none.
+static struct {
+    const char *group, *max, *middle, *inner, *quota, *period;
+    int n_masked;
+} world;
+
+// In place of the C library's, for the whole program.
+FILE *fopen(const char *name, const char *mode)
 {
-    char path[8192];
-    snprintf(path, sizeof path, FOLDER "%s", name);
-    return fopen(path, mode);
+    const char *const files[][2] = {
+        {"/proc/self/cgroup", world.group},
+        {"/sys/fs/cgroup/cpu.max", world.max},
+        {"/sys/fs/cgroup/a/cpu.max", world.middle},
+        {"/sys/fs/cgroup/a/b/cpu.max", world.inner},
+        {"/sys/fs/cgroup/else/cpu.max", "100000 100000\n"},
+        {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", world.quota},
+        {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", world.period},
+    };
+    for (size_t i = 0; *mode == 'r' && i < sizeof files / sizeof *files; i++) {
+        const char *text = strcmp(name, files[i][0]) == 0 ? files[i][1] : NULL;
+        if (text) return fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    }
+    return NULL;
 }
 
-// Of this process, which is 0 here.
-static int our_mask(pid_t process, size_t size, cpu_set_t *mask)
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *mask)
 {
     memset(mask, 0, size);
-    for (int i = 0; i < n_masked; i++) CPU_SET(2 * (size_t)i + 1, mask);
-    return n_masked && process == 0 ? 0 : -1;
+    for (int i = 0; i < world.n_masked; i++) CPU_SET(2 * (size_t)i + 1, mask);
+    return world.n_masked && process == 0 ? 0 : -1;
 }
 
-#define fopen open_ours
-#define sched_getaffinity our_mask
-#include "../../support/base/processors.c"
-#undef fopen
-#include "../test.h"
-
-// Writes a file, with its folders.
-static void put_file(const char *name, const char *text)
+static void check_limits(void)
 {
-    char command[1024];
-    snprintf(command, sizeof command, "mkdir -p \"$(dirname %s%s)\"", FOLDER, name);
-    FILE *file = system(command) == 0 ? open_ours(name, "w") : NULL;
-    if (!file || fprintf(file, "%s%s", text, *text ? "\n" : "") < 0 || fclose(file) != 0) {
-        check(false, "%s: expected a new file, saw none", name);
-        exit(finish());
+    static const struct {
+        const char *max, *middle, *inner, *quota, *period;
+        size_t want;  // of 8
+    } cases[] = {
+        // a limit of version 2, in one group or in several
+        {"max 100000\n", NULL, NULL, NULL, NULL, 8},
+        {"50000 100000\n", NULL, NULL, NULL, NULL, 1},
+        {"199999 100000\n", NULL, NULL, NULL, NULL, 1},
+        {"200000 100000\n", NULL, NULL, NULL, NULL, 2},
+        {"350000 50000\n", NULL, NULL, NULL, NULL, 7},
+        {"900000 100000\n", NULL, NULL, NULL, NULL, 8},
+        {"0 100000\n", NULL, NULL, NULL, NULL, 8},
+        {"100000 0\n", NULL, NULL, NULL, NULL, 8},
+        {"200000\n", NULL, NULL, NULL, NULL, 8},
+        {"600000 100000\n", "500000 100000\n", "300000 100000\n", NULL, NULL, 3},
+        {"600000 100000\n", "300000 100000\n", "500000 100000\n", NULL, NULL, 3},
+        {"300000 100000\n", "600000 100000\n", "500000 100000\n", NULL, NULL, 3},
+        {NULL, "300000 100000\n", NULL, NULL, NULL, 3},
+        {NULL, NULL, NULL, NULL, NULL, 8},
+        // of version 1, and of both
+        {NULL, NULL, NULL, "-1\n", "100000\n", 8},
+        {NULL, NULL, NULL, "300000\n", "100000\n", 3},
+        {NULL, NULL, NULL, "300000\n", NULL, 8},
+        {NULL, NULL, NULL, "max\n", "100000\n", 8},
+        {NULL, "300000 100000\n", NULL, "-1\n", "100000\n", 3},
+        {NULL, "500000 100000\n", NULL, "400000\n", "100000\n", 4},
+        {NULL, "200000 100000\n", NULL, "400000\n", "100000\n", 2},
+    };
+    for (world.n_masked = 1; world.n_masked <= 5; world.n_masked++) {
+        check_size("as many as in the mask", (size_t)world.n_masked, processors());
     }
-}
-
-static void no_files(void)
-{
-    if (system("rm -rf " FOLDER) != 0) exit(1);
-}
-
-// The limit of one group, as version 2 writes it.
-static void check_one(const char *limit, size_t want)
-{
-    no_files();
-    put_file("/proc/self/cgroup", "0::/");
-    put_file("/sys/fs/cgroup/cpu.max", limit);
-    check(processors() == want, "of 8, with %.20s: expected %zu, saw %zu", limit, want,
-          processors());
-}
-
-// The quota and the period of version 1.
-static void check_old(const char *quota, const char *period, size_t want)
-{
-    no_files();
-    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota);
-    if (period) put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period);
-    check(processors() == want, "of 8, with %.20s of %.20s: expected %zu, saw %zu", quota,
-          period ? period : "nothing", want, processors());
-}
-
-// Limits of a group, of the one around it, and of the outermost.
-static void check_nested(const char *inner, const char *middle, const char *outer, size_t want)
-{
-    no_files();
-    put_file("/proc/self/cgroup", "12:cpu:/else\n1:name=x:/a/b\n0::/a/b");
-    if (*inner) put_file("/sys/fs/cgroup/a/b/cpu.max", inner);
-    if (*middle) put_file("/sys/fs/cgroup/a/cpu.max", middle);
-    if (*outer) put_file("/sys/fs/cgroup/cpu.max", outer);
-    put_file("/sys/fs/cgroup/else/cpu.max", "100000 100000");
-    check(processors() == want, "of 8, with '%.6s' in '%.6s' in '%.6s': expected %zu, saw %zu",
-          inner, middle, outer, want, processors());
-}
-
-static void check_all(void)
-{
-    no_files();
-    for (n_masked = 1; n_masked <= 5; n_masked++) {
-        check_size("as many as in the mask", (size_t)n_masked, processors());
-    }
-    n_masked = 0;
+    world.n_masked = 0;
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     check_size("without a mask, those of the machine", n > 1 ? (size_t)n : 1, processors());
-    n_masked = 8;
-    check_one("max 100000", 8);
-    check_one("100000 100000", 1);
-    check_one("50000 100000", 1);
-    check_one("150000 100000", 1);
-    check_one("199999 100000", 1);
-    check_one("200000 100000", 2);
-    check_one("350000 50000", 7);
-    check_one("800000 100000", 8);
-    check_one("900000 100000", 8);
-    check_one("0 100000", 8);
-    check_one("100000 0", 8);
-    check_one("0.5 1", 1);
-    check_one("200000", 8);
-    check_one("", 8);
-    check_old("-1", "100000", 8);
-    check_old("300000", "100000", 3);
-    check_old("300000", "0.5", 8);
-    check_old("300000", "", 8);
-    check_old("300000", NULL, 8);
-    check_old("max", "100000", 8);
-    check_nested("300000 100000", "500000 100000", "600000 100000", 3);
-    check_nested("500000 100000", "300000 100000", "600000 100000", 3);
-    check_nested("500000 100000", "600000 100000", "300000 100000", 3);
-    check_nested("max 100000", "max 100000", "300000 100000", 3);
-    check_nested("", "300000 100000", "", 3);
-    check_nested("", "", "", 8);
-    put_file("/sys/fs/cgroup/a/cpu.max", "300000 100000");
-    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
-    put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
-    check_size("none of the old kind, one of the new", 3, processors());
-    unlink(FOLDER "/sys/fs/cgroup/a/cpu.max");
-    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000");
-    put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
-    check_size("a limit of the old kind alone", 4, processors());
-    put_file("/sys/fs/cgroup/a/cpu.max", "500000 100000");
-    check_size("and a higher one of the new", 4, processors());
-    put_file("/sys/fs/cgroup/a/cpu.max", "200000 100000");
-    check_size("and a lower one", 2, processors());
+    world.n_masked = 8;
+    world.group = "12:cpu:/else\n1:name=x:/a/b\n0::/a/b\n";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world.max = cases[i].max, world.middle = cases[i].middle, world.inner = cases[i].inner;
+        world.quota = cases[i].quota, world.period = cases[i].period;
+        check(processors() == cases[i].want, "limits %zu: expected %zu of 8, saw %zu", i,
+              cases[i].want, processors());
+    }
 }
-#else
-#include "../test.h"
 #endif
 
 int main(void)
 {
 #ifdef __linux__
-    check_all();
+    check_limits();
 #else
     printf("skip - limits of processors: only Linux has them\n");
 #endif
