@@ -48,9 +48,9 @@ static void terminal(const char *locale, const char *columns, const char *no_col
  * Heads.
  */
 // Two layers with two heads, and the word "abc".
-static uint32_t uchars[] = {'a', 'b', 'c', ' ', 0x01, 0x202e, 0xe9},
-                tokens[] = {7, 0, 1, 2, 3, 4, 5, 6};
-static const Run run = {.tokenizer = {.uchars = uchars, .BOS = 7},
+static uint32_t uchars[] = {'a', 'b', 'c', ' ', 0x01, 0x202e, 0x200b, 0xe9},
+                tokens[] = {8, 0, 1, 2, 3, 4, 5, 6, 7};
+static const Run run = {.tokenizer = {.uchars = uchars, .BOS = 8},
                         .model = {.n_layer = 2, .n_head = 2, .tokens = tokens}};
 
 static void draw_word(const char *locale, const char *columns)
@@ -112,13 +112,13 @@ static void check_maps(void)
                          "b 333   34%\n"
                          "c .9..  98%\n"),
           "narrow cells, with the percentage behind the row");
-    for (size_t i = 4; i < 8; i++) {
+    for (size_t i = 4; i < 9; i++) {
         for (int unicode = 0; unicode < 2; unicode++) {
             say("%s,", position_label(&run, (Terminal){.unicode = unicode}, i).text);
         }
     }
-    check_seen("labels of a space, of a control character, of what turns text, of a letter",
-               "_,␣,?,?,?,?,é,é,");
+    check_seen("labels of a space, a control character, what turns text, what joins it, a letter",
+               "_,␣,?,?,?,?,,,é,é,");
 }
 
 static void check_table(void)
