@@ -31,10 +31,8 @@ built()
 built "$CC -O1, plain C11 engine" "${CC%% *}" '-O1 -DAUTOGRAD_LANES -DAUTOGRAD_PLAIN'
 if [ -n "$ALL" ]; then
     built "gcc" gcc ''
-    built "gcc -O0" gcc -O0
     built "gcc -O2 -std=c11" gcc '-O2 -std=c11'
     built "clang" clang ''
-    built "clang -O2 -std=c11" clang '-O2 -std=c11'
 fi
 
 # What make says to people: what to do next, and what there is to do.
