@@ -35,7 +35,14 @@ printf 'a~\302\241\337\277\340\240\200\357\277\275\360\220\200\200\363\257\277\2
 same "characters of each length" "vocab size: 10, sample  1: $(cat "$T/edges.txt")" \
     "$(microgpt --data "$T/edges.txt" --steps 300 --temperature 0 --samples 1 | sed -n '2p; $p' | sed 'N; s/\n/, /')"
 
-# A vocabulary of a thousand characters, in a long line.
-awk 'BEGIN { for (i = 0; i < 1000; i++) printf "%c%c%c", 228 + int(i / 4096), 128 + int(i / 64) % 64, 128 + i % 64; print "" }' >"$T/thousand.txt"
-same "a thousand different characters" "vocab size: 1001" "$(microgpt --data "$T/thousand.txt" --steps 2 --samples 2 2>"$T/stderr" | sed -n 2p)"
+# The largest vocabulary: every character there is, in one line, but for zero, white space at its ends, line ends, surrogates.
+LC_ALL=C awk 'BEGIN {
+    for (i = 33; i < 1114112; i++) {
+        if (i < 128) printf "%c", i
+        else if (i < 2048) printf "%c%c", 192 + int(i / 64), 128 + i % 64
+        else if (i < 65536) { if (i < 55296 || i > 57343) printf "%c%c%c", 224 + int(i / 4096), 128 + int(i / 64) % 64, 128 + i % 64 }
+        else printf "%c%c%c%c", 240 + int(i / 262144), 128 + int(i / 4096) % 64, 128 + int(i / 64) % 64, 128 + i % 64
+    } print "" }' >"$T/all.txt"
+same "all characters: the vocabulary" "vocab size: $((1114112 - 33 - 2048 + 1))" \
+    "$(microgpt --data "$T/all.txt" --n-embd 1 --n-head 1 --steps 0 --samples 0 2>"$T/stderr" | sed -n 2p)"
 finish
