@@ -30,7 +30,7 @@ same "the figure that training measured last, to the last digit" "$(tail -n 1 "$
     "$(sed -n 's/^loss //p' "$T/eval")"
 same "and printed" "held out: $n docs, loss $(awk '/^loss/ { printf "%.4f", $2 }' "$T/eval")" "$(grep '^held' "$T/all.out")"
 # Without the ones that are left out, the loss over all lines is a sum of three: trained on, held out, known.
-for threads in 1 2 3; do
+for threads in 1 3; do
     microgpt eval "$T/all" --data "$T/list" --holdout --threads $threads 2>"$T/err" >"$T/saw"
     same_file "with $threads threads, too" "$T/eval" "$T/saw"
 done
@@ -38,7 +38,7 @@ done
 # that eval finds for it alone; the lines held out are those that the first 26 steps do not take.
 for letter in a b c d e f g h i j a b k l; do echo $letter; done >"$T/letters"
 letters="--data $T/letters --n-embd 4 --n-head 2 --block-size 4 --lr 0 -q --samples 0 --holdout 5"
-for seed in 1 2 3 4 5 6; do
+for seed in 1 2 3; do
     microgpt $letters --seed $seed --steps 9 --save "$T/model" --log "$T/log.csv" >"$T/out" 2>"$T/err"
     for letter in a b c d e f g h i j a b k l; do
         echo $letter >"$T/one"
@@ -107,12 +107,11 @@ case $(grep 'note: held out' "$T/err") in
     ok "a model that memorizes: when it was lowest, and what to try" ;;
 *) not_ok "a model that memorizes: when it was lowest, and what to try" "lowest at step $lowest; risen by $rise" "$(cat "$T/err")" ;;
 esac
-case $(said --holdout 3000 --samples 0 --steps 2000) in
+case $(said --holdout 3000 --samples 0 --steps 1000) in
 "held out: "*" above the training loss; lowest at the end" | "held out: "*" above the training loss; lowest at step "*", but within two standard errors ("*") of the last")
     ok "a model that does not: no advice" ;;
 *) not_ok "a model that does not: no advice" "lowest at the end, or nearly" "$(cat "$T/out")" ;;
 esac
-same "with -q, not a word" "" "$(said --data "$T/small" --holdout 20 --steps 3000 --samples 0 -q)"
 same "one document held out: no standard error, no advice" 1 \
     "$(said --data "$T/small" --holdout 1 --steps 3000 --samples 0 | grep -c 'above the training loss; one document is too few to say more$')"
 
@@ -124,8 +123,6 @@ same "20 times: none" "" "$(echo anna | often --data - --steps 20)"
 same "batches count" "100 steps: each of the 60 documents about 27 times$ending" "$(often --data "$T/small" --steps 100 --batch 16)"
 same "with --holdout it is seen anyway" "" "$(often --data "$T/small" --steps 100 --batch 16 --holdout 20)"
 same "with weight decay it may be right" "" "$(often --data "$T/small" --steps 100 --batch 16 --weight-decay 0.3)"
-same "the shipped names" "" "$(often --steps 20000 --batch 64 --n-embd 4)"
-same "-q" "" "$(often --data "$T/small" --steps 100 --batch 16 -q)"
 
 # --- another run's log is kept
 microgpt --steps 3 -q --samples 0 --log "$T/kept.csv" >"$T/out"
