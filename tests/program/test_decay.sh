@@ -4,13 +4,7 @@ B=./microgpt
 for letter in a b c d e f; do echo $letter; done >"$T/letters"
 sizes="--data $T/letters --n-embd 4 --n-head 2 --block-size 4 --samples 0 -q"
 
-# The numbers of a model, one per line. wte is first: seven rows of four; then wpe: four rows, of which documents of one
-# letter use the first two.
-numbers()
-{
-    n=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
-    tail -c +$((8 + n + 1)) "$1" | od -An -v -t f8 | tr -s ' ' '\n' | grep .
-}
+# In a model, wte is first: seven rows of four; then wpe: four rows, of which documents of one letter use the first two.
 microgpt $sizes --steps 0 --save "$T/first" >"$T/out"
 for x in 0 0.3 2; do
     microgpt $sizes --steps 50 --weight-decay $x --save "$T/x$x" >"$T/out"

@@ -1,7 +1,6 @@
 # Documents held out: which ones count, when their loss is measured, what is said about it; the same model, samples and
 # losses as without measuring.
 . tests/lib.sh
-B=./microgpt
 
 # A list of 300 lines, 30 of them twice, and a list of which every held-out line is also a training line.
 head -n 270 data/names.txt >"$T/list"
@@ -54,12 +53,12 @@ microgpt --data "$T/twice" --holdout 3 --steps 5 --samples 0 --save "$T/none" --
 same "all are known: no loss" "held out: 0 docs: the training data have all 3" "$(grep '^held' "$T/out")"
 same "and no loss in the log" "step,loss,lr,held_out 5" "$(head -n 1 "$T/none.csv") $(grep -c ',$' "$T/none.csv")"
 fails 1 "--holdout: nothing to measure: all 3 documents held out are also in the training data" \
-    $B eval "$T/none" --data "$T/twice" --holdout -q
+    microgpt eval "$T/none" --data "$T/twice" --holdout -q
 
 # --- eval --holdout, and eval without it
-fails 2 "--holdout: $T/list: not the documents that $T/none was trained on" $B eval "$T/none" --data "$T/list" --holdout
+fails 2 "--holdout: $T/list: not the documents that $T/none was trained on" microgpt eval "$T/none" --data "$T/list" --holdout
 microgpt -q --samples 0 --steps 1 --data "$T/list" --save "$T/plain" >"$T/out"
-fails 2 "--holdout: $T/plain was trained without --holdout" $B eval "$T/plain" --data "$T/list" --holdout
+fails 2 "--holdout: $T/plain was trained without --holdout" microgpt eval "$T/plain" --data "$T/list" --holdout
 microgpt eval "$T/all" --data "$T/list" >"$T/out" 2>"$T/err"
 same "eval says that the figure includes what was trained on" \
     "microgpt: note: $T/all was trained on most of these documents; --holdout takes only the others" "$(cat "$T/err")"
@@ -93,7 +92,7 @@ same "the page reads both" "0 0" "$(microgpt page "$T/part" --data "$T/list" --l
 $(microgpt page "$T/part" --data "$T/list" --log "$T/three.csv" >"$T/page"; echo $?)"
 for row in '1,2' '1,2,3' '1,2,3,x' '1,2,3,4,5' '1,2,3,nan' '1,2,3,,'; do
     { head -n 1 "$T/part.csv" && echo "$row"; } >"$T/bad.csv"
-    fails 1 "$T/bad.csv:2: not the step,loss,lr of the next step" $B page "$T/part" --data "$T/list" --log "$T/bad.csv"
+    fails 1 "$T/bad.csv:2: not the step,loss,lr of the next step" microgpt page "$T/part" --data "$T/list" --log "$T/bad.csv"
 done
 
 # --- what is said after the run
@@ -123,27 +122,4 @@ same "20 times: none" "" "$(echo anna | often --data - --steps 20)"
 same "batches count" "100 steps: each of the 60 documents about 27 times$ending" "$(often --data "$T/small" --steps 100 --batch 16)"
 same "with --holdout it is seen anyway" "" "$(often --data "$T/small" --steps 100 --batch 16 --holdout 20)"
 same "with weight decay it may be right" "" "$(often --data "$T/small" --steps 100 --batch 16 --weight-decay 0.3)"
-
-# --- another run's log is kept
-microgpt --steps 3 -q --samples 0 --log "$T/kept.csv" >"$T/out"
-cp "$T/kept.csv" "$T/first.csv"
-chmod 640 "$T/kept.csv"
-microgpt --steps 4 --samples 0 --log "$T/kept.csv" >"$T/out" 2>"$T/err"
-same "another run's log is kept, and a note says so" \
-    "microgpt: note: $T/kept.csv: replacing another run's log, kept as $T/kept.csv~" "$(cat "$T/err")"
-same_file "it is the log of before" "$T/first.csv" "$T/kept.csv~"
-same "the new one has four steps, and the mode of the old one" "5 -rw-r-----" \
-    "$(wc -l <"$T/kept.csv" | tr -d ' ') $(ls -l "$T/kept.csv" | cut -c 1-10)"
-echo 'not a log' >"$T/kept.csv~"
-fails 1 "$T/kept.csv~: not a log of a run: it does not begin with step,loss,lr" $B --steps 3 -q --log "$T/kept.csv"
-same "and both are as they were" "5 not a log" "$(wc -l <"$T/kept.csv" | tr -d ' ') $(cat "$T/kept.csv~")"
-rm "$T/kept.csv~"
-head -n 1 "$T/kept.csv" >"$T/heading.csv"
-microgpt --steps 3 -q --samples 0 --log "$T/heading.csv" >"$T/out" 2>"$T/err"
-same "a heading alone is no log to keep" "4 no" \
-    "$(wc -l <"$T/heading.csv" | tr -d ' ') $([ -e "$T/heading.csv~" ] && echo yes || echo no)"
-ln -s kept.csv "$T/link.csv"
-microgpt --steps 5 -q --samples 0 --log "$T/link.csv" >"$T/out" 2>"$T/err"
-same "by a symbolic link: what it leads to is kept beside itself" "6 5" \
-    "$(wc -l <"$T/kept.csv" | tr -d ' ') $(wc -l <"$T/kept.csv~" | tr -d ' ')"
 finish
