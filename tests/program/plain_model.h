@@ -93,7 +93,8 @@ typedef struct {
 } Tensor;
 
 typedef struct {
-    char *bytes;  // the whole file
+    char *bytes;      // the whole file
+    double *numbers;  // behind its header
     size_t n_bytes, n_header, n_numbers, n_layer, n_embd, n_head, block_size, n_vocab;
     bool squared;  // the activation: relu squared
     uint32_t vocab[MOST_TOKENS];
@@ -142,11 +143,7 @@ static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
         exit(1);
     }
     t.at = 8 + m->n_header + begin;
-    t.data = room_for(8 * t.rows * t.cols);
-    for (size_t i = 0; i < t.rows * t.cols; i++) {
-        uint64_t x = little_endian(m->bytes + t.at + 8 * i);
-        memcpy(&t.data[i], &x, sizeof x);
-    }
+    t.data = m->numbers + begin / 8;
     m->n_numbers += t.rows * t.cols;
     return t;
 }
@@ -172,6 +169,11 @@ static inline PlainModel open_model(const char *name)
     char *checksum = m.n_bytes < 8 ? NULL : strstr(m.bytes + 8, "\"checksum\":");
     if (checksum) {  // who opens it may change the numbers on purpose
         memset(checksum, ' ', (size_t)(strchr(checksum, ',') - checksum) + 1);
+    }
+    m.numbers = room_for(m.n_bytes);
+    for (size_t at = 8 + m.n_header, i = 0; at + 8 <= m.n_bytes; at += 8, i++) {
+        uint64_t x = little_endian(m.bytes + at);
+        memcpy(&m.numbers[i], &x, sizeof x);
     }
     m.n_layer = strtoul(value_of(&m, "n_layer") + 1, NULL, 10);
     m.n_embd = strtoul(value_of(&m, "n_embd") + 1, NULL, 10);
@@ -203,15 +205,7 @@ static inline PlainModel open_model(const char *name)
 
 static inline void close_model(PlainModel *m)
 {
-    free(m->wte.data);
-    free(m->wpe.data);
-    free(m->lm_head.data);
-    for (size_t li = 0; li < m->n_layer; li++) {
-        Tensor all[] = {m->wq[li], m->wk[li], m->wv[li], m->wo[li], m->fc1[li], m->fc2[li]};
-        for (size_t i = 0; i < 6; i++) {
-            free(all[i].data);
-        }
-    }
+    free(m->numbers);
     free(m->bytes);
 }
 

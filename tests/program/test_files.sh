@@ -78,8 +78,6 @@ printf 'anna\n\n  bo%%b\n' >"$dir/odd.txt"
 refuses "documents that the model does not know" 1 "$dir/odd.txt:3: *%*" "$M" eval "$dir/a" --data "$dir/odd.txt"
 run "$M" eval "$dir/a" --data "$dir/odd.txt" --docs 1
 same "unless they are not asked for" "0:docs 1" "$status:$(head -n 1 "$dir/stdout")"
-: >"$dir/empty.txt"
-refuses "no documents" 1 "$dir/empty.txt: *" "$M" eval "$dir/a" --data "$dir/empty.txt"
 
 # --- the documents that a model was trained on
 tr a-z b-za <"$dir/100.txt" >"$dir/words.txt"

@@ -1,5 +1,6 @@
 # Documents held out: which ones count, when their loss is measured, what is said about it; the same model, samples and
 # losses as without measuring.
+# shellcheck disable=SC2086
 . tests/lib.sh
 
 # A list of 300 lines, 30 of them twice, and a list of which every held-out line is also a training line.
@@ -7,6 +8,30 @@ head -n 270 data/names.txt >"$T/list"
 head -n 30 data/names.txt >>"$T/list"
 { cat "$T/list" && cat "$T/list"; } >"$T/twice"
 train="--data $T/list --holdout 60"
+
+# --- which ones: the last after the shuffle, which the losses of all six show: a model that learned nothing has the same
+# loss of each document as the first step that takes it. The others are taken in turn.
+# Six documents of one letter: every loss has two tokens, and the mean over tokens is that of the documents.
+printf 'a\nb\nc\nd\ne\nf\n' >"$T/letters"
+plain="--data $T/letters --n-embd 4 --n-head 2 --block-size 8 --lr 0 --steps 6 -q --samples 0"
+microgpt $plain --log "$T/six.csv" >"$T/stdout"
+for n in 1 2 5; do
+    microgpt $plain --holdout $n --log "$T/some.csv" >"$T/stdout"
+    same "--holdout $n: the others are taken in turn" \
+        "$(awk -F , -v n=$n 'NR > 1 && NR <= 7 - n { loss[NR - 2] = $2 } END { for (i = 0; i < 6; i++) print loss[i % (6 - n)] }' "$T/six.csv")" \
+        "$(awk -F , 'NR > 1 { print $2 }' "$T/some.csv")"
+    same "--holdout $n: the loss of the last $n" \
+        "held out: $n docs, loss $(awk -F , -v n=$n 'NR > 7 - n { sum += $2 } END { printf "%.4f", sum / n }' "$T/six.csv")" \
+        "$(tail -n 1 "$T/stdout")"
+done
+microgpt --steps 20 --samples 3 --holdout 0 >"$T/want"
+microgpt --steps 20 --samples 3 --holdout 30 >"$T/saw" 2>"$T/stderr"
+same "--holdout among a step's lines: a line of its own" "1 held out: 23 docs, loss" \
+    "$(grep -c '^held out: ' "$T/saw") $(sed -n 's/^\(held out: .* loss\) [0-9]*\.[0-9][0-9][0-9][0-9]$/\1/p' "$T/saw")"
+same "and the same steps and samples" "$(cat "$T/want")" "$(sed '/^held out/{N;d;}' "$T/saw")"
+for n in 6 9007199254740992; do
+    fails 2 "--holdout $n: nothing is left to train on: there are 6 documents" microgpt $plain --holdout $n
+done
 
 # --- measuring changes nothing: the sums of losses and the model are those of a program that measures at the end alone
 microgpt $train --steps 3 -q --samples 5 --save "$T/few" --log "$T/few.csv" >"$T/few.out"

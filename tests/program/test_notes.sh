@@ -1,4 +1,4 @@
-# Where a word helps: notes, hints, documents held out, samples that are new.
+# Where a word helps: notes, hints, samples that are new.
 . tests/lib.sh
 B=./microgpt
 M=$T/model
@@ -81,43 +81,6 @@ for typo in verison:version hlep:help temprature:temperature setps:steps seeds:s
     fails 2 "--${typo%:*}: no such option; did you mean --${typo#*:}? See microgpt train --help" $B "--${typo%:*}"
 done
 fails 2 "--smaples: no such option; did you mean --samples? See microgpt sample --help" $B sample "$M" --smaples 3
-# Documents held out: the last after the shuffle. Training on the others alone would shuffle them differently, so the
-# loss is compared with that of eval, over the documents in the order of the shuffle, which --batch shows: a model that
-# learned nothing has the same loss of each document as the first step that takes it.
-plain="--data $T/six --n-embd 4 --n-head 2 --block-size 8 --lr 0 --steps 6 -q --samples 0"
-microgpt $plain --log "$T/all.csv" >"$T/stdout"
-for n in 1 5; do
-    microgpt $plain --holdout $n --log "$T/some.csv" >"$T/stdout"
-    same "--holdout $n: the others are taken in turn" \
-        "$(awk -F , -v n=$n 'NR > 1 && NR <= 7 - n { loss[NR - 2] = $2 } END { for (i = 0; i < 6; i++) print loss[i % (6 - n)] }' "$T/all.csv")" \
-        "$(awk -F , 'NR > 1 { print $2 }' "$T/some.csv")"
-    same "--holdout $n: a line after the last step, and no heading" "num params: 320|held out: $n docs, loss" \
-        "$(tail -n 2 "$T/stdout" | cut -d , -f 1,2 | sed 's/loss.*/loss/' | paste -s -d '|' -)"
-done
-# Six documents of one letter: every loss has two tokens, and the mean over tokens is that of the documents.
-printf 'a\nb\nc\nd\ne\nf\n' >"$T/letters"
-plain="--data $T/letters --n-embd 4 --n-head 2 --block-size 8 --lr 0 --steps 6 -q --samples 0"
-microgpt $plain --log "$T/all.csv" >"$T/stdout"
-for n in 1 2 5; do
-    same "--holdout $n: the loss of the last $n" \
-        "held out: $n docs, loss $(awk -F , -v n=$n 'NR > 7 - n { sum += $2 } END { printf "%.4f", sum / n }' "$T/all.csv")" \
-        "$(microgpt $plain --holdout $n | tail -n 1)"
-done
-microgpt --steps 20 --samples 3 >"$T/want"
-microgpt --steps 20 --samples 3 --holdout 0 >"$T/saw"
-same_file "--holdout 0 is as without" "$T/want" "$T/saw"
-microgpt --steps 20 --samples 3 --holdout 30 >"$T/saw" 2>"$T/stderr"
-same "--holdout among a step's lines: a line of its own" "1 held out: 23 docs, loss" \
-    "$(grep -c '^held out: ' "$T/saw") $(sed -n 's/^\(held out: .* loss\) [0-9]*\.[0-9][0-9][0-9][0-9]$/\1/p' "$T/saw")"
-same "and the same steps and samples" "$(cat "$T/want")" "$(sed '/^held out/{N;d;}' "$T/saw")"
-notes_may=yes
-microgpt --recipe lesson --steps 3 --samples 1 --holdout 9 2>/dev/null | sed '/^held out: 7 docs, loss/d' >"$T/saw"
-prints "the lesson's lines, too" "$T/saw" --recipe lesson --steps 3 --samples 1
-notes_may=
-for n in 6 9007199254740992; do
-    fails 2 "--holdout $n: nothing is left to train on: there are 6 documents" $B $SIZES --holdout $n
-done
-check "--holdout 5 of 6" microgpt $SIZES --holdout 5
 # Quiet, and nothing to print: no heading.
 same "-q --samples 0: no heading" "num docs: 6|vocab size: 12|num params: 320" \
     "$(microgpt $SIZES -q --samples 0 | paste -s -d '|' -)"

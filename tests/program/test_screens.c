@@ -1,5 +1,5 @@
 /* What people see, character by character, where all figures are known: maps, the table of heads and its findings, the
- * bar and the curve of a run; and the rules below them: broken lines, messages, what a terminal can do.
+ * bar and the curve of a run; and the rules below them: messages, what a terminal can do.
  */
 #define _XOPEN_SOURCE 700
 #include "../../support/run/job.h"
@@ -287,21 +287,8 @@ static void check_held_out(void)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Lines, messages, terminals.
+ * Messages, terminals.
  */
-static void check_lines(void)
-{
-    say_wrapped("one two three four", 0, 2, 7);
-    say_wrapped("one two three four", 0, 2, 6);
-    say_wrapped("one two three four", 4, 1, 10);
-    say_wrapped("wider \303\251\303\251 \303\251", 0, 0, 4);
-    check_seen("lines are broken where the width ends, or before, by characters",
-               "one two\n  three\n  four\n"
-               "one\n  two\n  three\n  four\n"
-               "one\n two three\n four\n"
-               "wider\n\303\251\303\251 \303\251\n");
-}
-
 static void check_messages(void)
 {
     static char said[20000];
@@ -373,7 +360,6 @@ int main(void)
     check_bars();
     check_curves();
     check_held_out();
-    check_lines();
     check_messages();
     check_terminals();
     return finish();

@@ -12,17 +12,6 @@ while IFS='|' read -r name data options; do
 done <tests/reference/figures/cases
 same "figures without a run in cases" "$(find tests/reference/figures -name '*.stdout' | wc -l | tr -d ' ')" "$n"
 
-# The same text in another form is the same run.
-run='--n-embd 8 --n-head 2 --steps 20'
-# shellcheck disable=SC2086
-for data in crlf cr; do
-    tr -d '\r' <tests/reference/figures/crlf.txt >"$T/lf.txt"
-    microgpt --data "$T/lf.txt" $run >"$T/lf" 2>&1
-    prints "$data: as with line feeds" "$T/lf" --data tests/reference/figures/$data.txt $run
-    microgpt --data - $run <tests/reference/figures/$data.txt >"$T/stdin" 2>&1
-    same_file "$data on standard input" "$T/lf" "$T/stdin"
-done
-
 # The locale has no part in it.
 (
     LC_ALL=de_DE.UTF-8
