@@ -1,23 +1,30 @@
-# Other sizes, seeds, options and texts: the runs of tests/reference/figures/cases, to the byte.
+# Other sizes, seeds, options and texts: the runs of tests/reference/figures.txt, to the byte.
 . tests/lib.sh
+F=tests/reference/figures.txt
 notes_may=yes                           # many of these documents are cut, on purpose
 
-n=0
+sed -n 's/^text //p' $F | while read -r name bytes; do
+    # shellcheck disable=SC2059
+    printf "$bytes" >"$T/$name"
+done
+# What the run of this name prints.
+printed() { awk -v name="$1" '/^== / { on = $2 == name; next } on && sub(/\\r$/, "") { printf "%s\r", $0; next } on' $F; }
+sed -n 's/^== //p' $F >"$T/runs"
 while IFS='|' read -r name data options; do
     name=${name% } data=${data# } data=${data% }
-    case $name in '#'* | '') continue ;; esac
+    case $data in data/*) ;; *) data=$T/$data ;; esac
+    printed "$name" >"$T/want"
     # shellcheck disable=SC2086
-    prints "$name" "tests/reference/figures/$name.stdout" --data "$data" $options
-    n=$((n + 1))
-done <tests/reference/figures/cases
-same "figures without a run in cases" "$(find tests/reference/figures -name '*.stdout' | wc -l | tr -d ' ')" "$n"
+    prints "$name" "$T/want" --data "$data" $options
+done <"$T/runs"
 
 # The locale has no part in it.
+printed accents >"$T/want"
 (
     LC_ALL=de_DE.UTF-8
-    microgpt --data tests/reference/figures/accents.txt --n-embd 8 --n-head 2 --steps 30
+    microgpt --data "$T/accents" --n-embd 8 --n-head 2 --steps 30
 ) >"$T/locale" 2>&1
-same_file "in another locale" tests/reference/figures/accents.stdout "$T/locale"
+same_file "in another locale" "$T/want" "$T/locale"
 
 # Characters of one to four bytes, the first and the last of each length: learned by heart, and written again.
 printf 'a~\302\241\337\277\340\240\200\357\277\275\360\220\200\200\363\257\277\275\364\200\200\200\n' >"$T/edges.txt"
