@@ -21,6 +21,7 @@ run()
     status=$?
     said=$(grep -v '^microgpt: note: ' stderr)
 }
+rows() { tail -n 1 "$1" | cut -d, -f1; }
 # What a run prints that has so many steps behind it.
 remaining() { tr '\r' '\n' <"$1" | awk -v done="$2" '!/^step/ || $2 > done'; }
 
@@ -34,12 +35,11 @@ goes_on()
     for step in $steps; do
         rm -f part part.csv
         STOP_AT=$step run "$S" $data "$@" --save part --log part.csv
-        command="$S${data:+ $data} $* --save part --log part.csv --resume part"
         same "$*: stopped after step $step: status, message, rows of the log" \
-            "130:microgpt: interrupted after step $step of $(tail -n 1 whole.csv | cut -d, -f1); saved in part; to continue: $command:$step" \
-            "$status:$said:$(tail -n 1 part.csv | cut -d, -f1)"
+            "130:microgpt: interrupted after step $step of $(rows whole.csv); saved in part; to continue: \
+$S${data:+ $data} $* --save part --log part.csv --resume part:$step" "$status:$said:$(rows part.csv)"
         STOP_AT=$((step + 1)) run "$S" $data --resume part --save part --log part.csv
-        done=$(tail -n 1 part.csv | cut -d, -f1)
+        done=$(rows part.csv)
         run "$S" $data --resume part --save part --log part.csv
         remaining whole.out "$done" >want
         tr '\r' '\n' <stdout >saw
@@ -66,22 +66,23 @@ same "a number of 17 digits is kept to the last one" 1 "$(grep -a -c '"train.lr"
 "$M" --save a >a.out
 "$M" -q --steps 20 --save e >stdout
 STOP_BY_TERM=1 STOP_AT=9 run "$S" -q --save d
-same "SIGTERM does the same" "130:microgpt: interrupted after step 9 of 1000; saved in d" "$status:${said%; to continue: *}"
+saved="130:microgpt: interrupted after step 9 of 1000; saved in d"
+same "SIGTERM does the same" "$saved" "$status:${said%; to continue: *}"
 STOP_AT=9 run "$S" -q
 same "without --save, an interrupt says that nothing was saved" "130:1" "$status:$(grep -c 'not saved' stderr)"
 # Two signals: within a second they are one wish; a later one ends the run at once, unless it comes again by itself.
-saved="130:microgpt: interrupted after step 9 of 1000; saved in d"
-for case in "STOP_TWICE=1|$saved" "STOP_TWICE=1 STOP_LATER=1|130:microgpt: interrupted again, after more than a second: ended" \
-    "STOP_TWICE=1 STOP_LATER=1 STOP_BY_XCPU=1|$saved"; do
+again="130:microgpt: interrupted again, after more than a second: ended"
+for case in "STOP_TWICE=1|$saved" "STOP_TWICE=1 STOP_LATER=1|$again" "STOP_TWICE=1 STOP_LATER=1 STOP_BY_XCPU=1|$saved"; do
     rm -f d
     run env STOP_AT=9 ${case%%|*} "$S" -q --save d
     same "${case%%|*}" "${case#*|}" "$status:${said%; to continue: *}"
 done
 STOP_IN_SAVE=1 run "$S" -q --steps 20 --save d
-same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in d" "$status:${said%; to continue: *}"
+same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in d" \
+    "$status:${said%; to continue: *}"
 same_file "which is whole" e d
 STOP_IN_SAVE=2 STOP_LATER=1 run "$S" -q --steps 30 --save d
-same "two signals during a save, more than a second apart" "130:microgpt: interrupted again, after more than a second: ended" "$status:$said"
+same "two signals during a save, more than a second apart" "$again" "$status:$said"
 same_file "leave the file that was there" e d
 same "and nothing beside it" "" "$(find . -name '*.part')"
 what="an interrupt, and then a file that finds no room" stdout_may=yes fails 1 "d: not saved: *" \
@@ -106,15 +107,14 @@ wait $pid 2>/dev/null
 exec 3<&-
 rm -f b.*.part # what was being written at that moment
 at=$(tr ',' '\n' <b | sed -n 's/^"train.step":"\(.*\)"$/\1/p' 2>/dev/null | head -n 1)
-last=$(tail -n 1 b.csv | cut -d, -f1)
 same "a killed run leaves the file of a multiple of N steps, and a log that is not behind it" "0 0" \
-    "$((at > 0 ? at % 137 : 1)) $((last < at))"
+    "$((at > 0 ? at % 137 : 1)) $(($(rows b.csv) < at))"
 total=$((at + 50))
 "$M" --resume b --steps $total --save b2 --log b.csv >stdout
 same "--steps goes on to another end, and the log with it, each step once; the schedule is over the new total" \
     "$total $total $(awk "BEGIN { printf \"%.10g\", 0.01 * (1 - ($total - 1) / $total) }")" \
-    "$(tr '\r' '\n' <stdout | sed -n 's/^step *\([0-9]*\) .*/\1/p' | tail -n 1) $(sed 1d b.csv | cut -d, -f1 | sort -n | uniq | wc -l | tr -d ' ') $(
-    tail -n 1 b.csv | awk -F, '{ printf "%.10g", $3 }')"
+    "$(tr '\r' '\n' <stdout | sed -n 's/^step *\([0-9]*\) .*/\1/p' | tail -n 1) $(
+    sed 1d b.csv | cut -d, -f1 | sort -n | uniq | wc -l | tr -d ' ') $(tail -n 1 b.csv | awk -F, '{ printf "%.10g", $3 }')"
 "$M" -q --steps 0 --save zero >stdout
 "$M" -q --resume zero --steps 1000 --save zero >stdout
 same_file "a run of no steps can be resumed, too" a zero
