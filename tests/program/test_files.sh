@@ -29,7 +29,6 @@ cp "$dir/stdout" "$dir/a.out"
 "$M" >"$dir/plain.out"
 same_file "saving and logging do not change the output" "$dir/plain.out" "$dir/a.out"
 sed -n 's/^sample ..: //p' "$dir/a.out" >"$dir/a.names"
-same "there are 20 names" 20 "$(wc -l <"$dir/a.names" | tr -d ' ')"
 "$M" sample "$dir/a" >"$dir/names"
 same_file "sample prints the names that training printed" "$dir/a.names" "$dir/names"
 "$M" sample "$dir/a" --seed 42 >"$dir/names"
@@ -42,8 +41,6 @@ same "20 of them" 20 "$(wc -l <"$dir/names43" | tr -d ' ')"
 same "a prompt begins every name" 50 "$(grep -c '^jo' "$dir/names")"
 "$M" sample "$dir/a" --temperature 0 --samples 3 >"$dir/names"
 same "at temperature 0 all names are one" 1 "$(sort -u "$dir/names" | wc -l | tr -d ' ')"
-run "$M" sample "$dir/a" --samples 0
-same "no samples, no output" "0:0" "$status:$(wc -c <"$dir/stdout" | tr -d ' ')"
 { "$M" sample "$dir/a" --samples 10000000 2>"$dir/stderr"; } | head -n 3 >"$dir/names"
 same "sample ends when head does, and quietly" "3:" "$(wc -l <"$dir/names" | tr -d ' '):$(cat "$dir/stderr")"
 refuses "a model that is not there" 1 "$dir/none: *" "$M" sample "$dir/none"
@@ -132,8 +129,6 @@ same "with the mode it had" "-rw-r-----" "$(ls -l "$dir/real/m" | cut -c1-10)"
 (umask 027 && "$M" -q --steps 1 --samples 0 --save "$dir/masked" >"$dir/stdout")
 # shellcheck disable=SC2012
 same "a new file has the mode that the mask allows" "-rw-r-----" "$(ls -l "$dir/masked" | cut -c1-10)"
-(cd "$dir/real" && "$M" -q --save here >/dev/null)
-same_file "a name alone is in the working folder" "$dir/a" "$dir/real/here"
 
 # Root may write everywhere, so these two are done as somebody else.
 if as_somebody_else; then

@@ -170,8 +170,6 @@ for columns in 20 40 79 80 200; do
     done
     same "$columns columns: what is wider" "" "$wide"
 done
-COLUMNS=20 heads "$unicode" '山本太郎'
-check "20 columns, wide characters ($(widest))" [ "$(widest)" -le 20 ]
 for columns in 0:3 x:3 :3 200:4; do
     COLUMNS=${columns%:*} heads "$model" maria
     same "COLUMNS=${columns%:*}: maps side by side" "${columns#*:}" "$(sed -n 1p "$T/seen" | grep -o layer | wc -l | tr -d ' ')"

@@ -51,8 +51,6 @@ notes "eval" "$cut_of_six" eval "$M" --data "$T/six"
 printf 'bob\nfay\nanna\n' >"$T/three"
 notes "eval of documents that are whole" "" eval "$M" --data "$T/three" --docs 2
 notes "heads" "$cut_of_six" heads "$M" --data "$T/six"
-notes "heads of a word" "" heads "$M" bob
-notes "sample" "" sample "$M"
 
 # Hints.
 fails 2 "names.txt: no such command; to train on it: --data names.txt" $B names.txt

@@ -135,8 +135,6 @@ done
 on_terminal 0 "" "$long"
 same "a terminal that does not know its width: progress is drawn, for 80 columns" "yes yes" \
     "$([ "$(drawn)" -gt 0 ] && echo yes) $([ "$(widest)" -lt 80 ] && echo yes)"
-on_terminal 80 "" "./microgpt --steps 1 --samples 0"
-same "one step: no picture" no "$(has '┤')"
 on_terminal 80 "" "$long -q"
 same "--quiet: no progress and no picture" "no no" "$(has "$esc") $(has '┤')"
 on_terminal 80 "" "$long | cat"
