@@ -64,7 +64,7 @@ file utf16.txt '\377\376a\000n\000'
 fails 1 "$T/utf16.txt:1: not valid UTF-8; to convert from UTF-16: iconv -f UTF-16 -t UTF-8" $B --data "$T/utf16.txt"
 
 # Numbers that are none.
-for option in steps seed n-layer n-embd n-head block-size samples; do
+for option in steps seed n-layer n-embd n-head block-size batch threads samples; do
     for value in '' 10x - -- -1x 1-1 1e3 1.5 ' 5' '5 ' +5 0x10 ten '１'; do
         what="--$option '$value'" fails 2 "--$option $value: not a whole number" $B --$option="$value"
     done
@@ -72,7 +72,7 @@ for option in steps seed n-layer n-embd n-head block-size samples; do
     fails 2 "--$option -99999999999999999999: out of range: *" $B --$option -99999999999999999999
     fails 2 "--$option 99999999999999999999: out of range: *" $B --$option 99999999999999999999
 done
-for option in lr beta1 beta2 init-std temperature; do
+for option in lr beta1 beta2 init-std weight-decay temperature; do
     for value in '' 1x nan inf -inf 0x1p3 1e . - + 1,5 ' 1' '1 ' 1e5e5 1.2.3 --1; do
         what="--$option '$value'" fails 2 "--$option $value: not a number" $B --$option="$value"
     done
@@ -82,7 +82,7 @@ for option in lr beta1 beta2 init-std temperature; do
 done
 
 # Numbers out of range: the nearest that is in it works, or fails for another reason.
-for option in n-layer n-embd n-head block-size; do
+for option in n-layer n-embd n-head block-size batch; do
     fails 2 "--$option 0: out of range: 1 to 1048576" $B --$option 0
     fails 2 "--$option 1048577: out of range: 1 to 1048576" $B --$option 1048577
 done

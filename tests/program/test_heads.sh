@@ -207,8 +207,6 @@ same "the sweep: its status, heads and widths, and what it did" "0 1:16 2:8 4:4 
     "$? $(awk 'NF == 6 && $1 + 0 { printf "%d:%d ", $1, $2 }' "$T/seen")$(tail -n 1 "$T/seen")"
 check "the sweep: best <= mean <= worst, and an error" awk 'NF == 6 && $1 + 0 { n++; bad += !($5 <= $3 && $3 <= $6 && $4 > 0 && $3 > 2 && $3 < 3.4) }
     END { exit !(n == 5 && !bad) }' "$T/seen"
-for number in 0 x; do
-    sh tests/bench/sweep $number >"$T/stdout" 2>"$T/stderr"
-    same "sweep $number: a line and status 2" "2 sweep: $number: not a number from 1 on" "$? $(cat "$T/stderr")"
-done
+sh tests/bench/sweep 0 >"$T/stdout" 2>"$T/stderr"
+same "sweep 0: a line and status 2" "2 sweep: 0: not a number from 1 on" "$? $(cat "$T/stderr")"
 finish
