@@ -84,6 +84,9 @@ as_somebody_else()
     cp -R microgpt data "$open/" && chmod -R a+rX "$open" && $as "$open/microgpt" --version >"$T/version" 2>&1
 }
 
+# numbers FILE: the numbers of a model file, one a line: parameters, then both of Adam's means, then the random generator.
+numbers() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1" | od -An -v -t f8 | tr -s ' ' '\n' | grep .; }
+
 # prints WHAT FILE OPTION...: microgpt with these options succeeds, says nothing on standard error, and prints FILE.
 # Notes on standard error are allowed only if $notes_may is set.
 prints()

@@ -1,16 +1,9 @@
 # Weight decay: what it does to a parameter that gets no gradient, what a run keeps of it, and that 0 changes nothing.
 . tests/lib.sh
-B=./microgpt
 for letter in a b c d e f; do echo $letter; done >"$T/letters"
 sizes="--data $T/letters --n-embd 4 --n-head 2 --block-size 4 --samples 0 -q"
 
-# The numbers of a model, one per line. wte is first: seven rows of four; then wpe: four rows, of which documents of one
-# letter use the first two.
-numbers()
-{
-    n=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
-    tail -c +$((8 + n + 1)) "$1" | od -An -v -t f8 | tr -s ' ' '\n' | grep .
-}
+# In a model, wte is first: seven rows of four; then wpe: four rows, of which documents of one letter use the first two.
 microgpt $sizes --steps 0 --save "$T/first" >"$T/out"
 for x in 0 0.3 2; do
     microgpt $sizes --steps 50 --weight-decay $x --save "$T/x$x" >"$T/out"
@@ -35,7 +28,4 @@ microgpt --resume "$T/part" --steps 300 -q --samples 0 --weight-decay 0.3 --save
 same_file "a resumed run keeps it" "$T/part2" "$T/part3"
 microgpt --resume "$T/part" --steps 300 -q --samples 0 --weight-decay 0 --save "$T/part4" >"$T/out"
 check "and may be given another" sh -c "! cmp -s '$T/part2' '$T/part4'"
-for x in -1 nan 1e999 x ''; do
-    fails 2 "--weight-decay *" $B --weight-decay "$x"
-done
 finish

@@ -58,12 +58,12 @@ edit linear_backward autograd.c 'linear() in microgpt.c and linear_backward() in
     's/add_scaled\(gx, g\[i\], row/add_scaled(gx, 2 * g[i], row/'
 edit 'weight decay' microgpt.c 'adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; running adam()' \
     's/p\[i\] -= lr \* m_hat/p[i] -= lr * 0.01 * p[i] + lr * m_hat/'
-edit 'the factor of the mean' microgpt.c '' 's/1 \/ \(double\)run->config->batch, 1\)/0.5 \/ (double)run->config->batch, 1)/' --batch 8
-edit 'a recurrence' microgpt.c '' \
-    's/(    x = rmsnorm\(tape, x, n_embd\);)( +\/\/ emb_norm)/$1\n    static double *last;\n    x = ag_add(tape, x, ag_mul_const(tape, pos_id > 0 ? last : x, 0.5, n_embd), n_embd);\n    last = x;$2/'
 if [ -z "$ALL" ]; then
     finish
 fi
+edit 'the factor of the mean' microgpt.c '' 's/1 \/ \(double\)run->config->batch, 1\)/0.5 \/ (double)run->config->batch, 1)/' --batch 8
+edit 'a recurrence' microgpt.c '' \
+    's/(    x = rmsnorm\(tape, x, n_embd\);)( +\/\/ emb_norm)/$1\n    static double *last;\n    x = ag_add(tape, x, ag_mul_const(tape, pos_id > 0 ? last : x, 0.5, n_embd), n_embd);\n    last = x;$2/'
 edit rmsnorm microgpt.c 'rmsnorm() in microgpt.c' 's/1 \/ \(double\)n, 1\)/1.5 \/ (double)n, 1)/'
 edit linear microgpt.c 'linear() in microgpt.c' 's/w->data \+ i \* w->cols, x, w->cols\);/w->data + i * w->cols, x, w->cols - 1);/'
 edit 'the mean, batch 7' microgpt.c '' 's/1 \/ \(double\)run->config->batch, 1\)/0.5 \/ (double)run->config->batch, 1)/' --batch 7

@@ -14,8 +14,6 @@ file empty.txt ''
 fails 1 "$T/empty.txt: no documents: the file is empty" $B --data "$T/empty.txt"
 file blank.txt '\n  \n\t\r\n\302\240\n\343\200\200'
 fails 1 "$T/blank.txt: no documents: every line is blank" $B --data "$T/blank.txt"
-file linefeed.txt '\n'
-fails 1 "$T/linefeed.txt: no documents: every line is blank" $B --data "$T/linefeed.txt"
 : | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
 want=1 pattern="standard input: no documents: the file is empty" fails_as_said "nothing on standard input" $?
 sh -c './microgpt --data - <&-' >"$T/stdout" 2>"$T/stderr"
@@ -26,8 +24,6 @@ deep=$T/$(printf '%0200d/%0200d/%0200d/%0200d' 0 0 0 0)
 what="a long path: the reason is not cut off" fails 1 "*: No such file or directory" $B --data "$deep/$deep"
 what="a name with a line feed" fails 1 "*: No such file or directory" $B --data "$T/a
 b"
-what="a name with a character that deletes" fails 1 "*a?b: No such file or directory" $B --data "$T/a$(printf '\177')b"
-what="a name with a space that does not break" fails 1 "*: No such file or directory" $B --data "$T/a$(printf '\302\240')b"
 what="a name that is not UTF-8" fails 1 "*: No such file or directory" $B --data "$T/a$(printf '\302')b"
 if as_somebody_else; then
     echo anna >"$open/secret.txt"
@@ -50,23 +46,12 @@ utf8()
     file utf8.txt "$3"
     what="invalid UTF-8: $1" fails 1 "$T/utf8.txt:$2: not valid UTF-8; to convert from Latin-1: iconv -f ISO-8859-1 -t UTF-8" $B --data "$T/utf8.txt"
 }
-utf8 "a lone byte" 1 '\377'
+# Of all that is not UTF-8, which tests/program/test_text.c knows, one of each kind.
 utf8 "Latin-1, in the third line" 3 'anna\nemma\nzo\353\n'
-utf8 "a continuation without a beginning" 2 'anna\n\200\n'
-utf8 "overlong, two bytes" 2 'anna\n\300\257\n'
-utf8 "overlong, two bytes, the highest" 1 '\301\277'
-utf8 "overlong, three bytes" 1 '\340\237\277\n'
-utf8 "overlong, four bytes" 1 '\360\217\277\277\n'
-utf8 "an overlong zero" 1 'a\300\200b\n'
-utf8 "the first surrogate" 2 'anna\n\355\240\200\n'
-utf8 "the last surrogate" 2 'anna\n\355\277\277\n'
+utf8 "overlong" 2 'anna\n\300\257\n'
+utf8 "a surrogate" 2 'anna\n\355\240\200\n'
 utf8 "beyond U+10FFFF" 1 '\364\220\200\200\n'
-utf8 "five bytes" 1 '\370\210\200\200\200\n'
-utf8 "two bytes, cut by the end" 2 'anna\n\303'
-utf8 "three bytes, cut by the end" 2 'anna\n\342\202'
-utf8 "four bytes, cut by the end" 2 'anna\n\360\237\230'
-utf8 "four bytes, cut by a line feed" 1 '\360\237\230\nanna\n'
-utf8 "three bytes, cut by a letter" 1 '\342\202a\n'
+utf8 "cut by the end" 2 'anna\n\342\202'
 utf8 "behind CR LF, LF, CR" 4 'a\r\nb\nc\r\377\n'
 utf8 "behind blank lines" 5 '\n\n  \n\r\377'
 utf8 "in a line's end that would be cut off" 1 'anna  \240\n'
@@ -77,15 +62,9 @@ fails 1 "$T/zero.txt:2: a zero byte*" $B --data "$T/zero.txt"
 what="a program as data" fails 1 "./microgpt:1: *" $B --data ./microgpt
 file utf16.txt '\377\376a\000n\000'
 fails 1 "$T/utf16.txt:1: not valid UTF-8; to convert from UTF-16: iconv -f UTF-16 -t UTF-8" $B --data "$T/utf16.txt"
-printf 'anna\n\377\n' | ./microgpt --data - >"$T/stdout" 2>"$T/stderr"
-want=1 pattern="standard input:2: not valid UTF-8; to convert from Latin-1: iconv -f ISO-8859-1 -t UTF-8" fails_as_said "invalid UTF-8 on standard input" $?
-for valid in '\364\217\277\277' '\355\237\277' '\356\200\200' '\360\220\200\200' '\340\240\200' '\302\200' '\177' '\001'; do
-    file valid.txt "a$valid"
-    same "valid UTF-8: $valid" "vocab size: 3" "$($B --data "$T/valid.txt" --steps 1 --samples 0 2>&1 | sed -n 2p)"
-done
 
 # Numbers that are none.
-for option in steps seed n-layer n-embd n-head block-size samples; do
+for option in steps seed n-layer n-embd n-head block-size batch threads samples; do
     for value in '' 10x - -- -1x 1-1 1e3 1.5 ' 5' '5 ' +5 0x10 ten '１'; do
         what="--$option '$value'" fails 2 "--$option $value: not a whole number" $B --$option="$value"
     done
@@ -93,7 +72,7 @@ for option in steps seed n-layer n-embd n-head block-size samples; do
     fails 2 "--$option -99999999999999999999: out of range: *" $B --$option -99999999999999999999
     fails 2 "--$option 99999999999999999999: out of range: *" $B --$option 99999999999999999999
 done
-for option in lr beta1 beta2 init-std temperature; do
+for option in lr beta1 beta2 init-std weight-decay temperature; do
     for value in '' 1x nan inf -inf 0x1p3 1e . - + 1,5 ' 1' '1 ' 1e5e5 1.2.3 --1; do
         what="--$option '$value'" fails 2 "--$option $value: not a number" $B --$option="$value"
     done
@@ -103,23 +82,16 @@ for option in lr beta1 beta2 init-std temperature; do
 done
 
 # Numbers out of range: the nearest that is in it works, or fails for another reason.
-fails 2 "--seed 18446744073709551616: out of range: 0 to 18446744073709551615" $B --seed 18446744073709551616
-for option in n-layer n-embd n-head block-size; do
+for option in n-layer n-embd n-head block-size batch; do
     fails 2 "--$option 0: out of range: 1 to 1048576" $B --$option 0
     fails 2 "--$option 1048577: out of range: 1 to 1048576" $B --$option 1048577
-done
-for option in steps samples; do
-    fails 2 "--$option 9007199254740994: out of range: 0 to 9007199254740992" $B --$option 9007199254740994
 done
 for option in beta1 beta2; do
     fails 2 "--$option 1: out of range: 0 to 0.9999999999999999" $B --$option 1
     check "--$option 0.9999999999999999" microgpt --$option 0.9999999999999999 --steps 2 --samples 0
 done
-check "--seed 18446744073709551615" microgpt --seed 18446744073709551615 --steps 1 --samples 0
-check "--seed 0" microgpt --seed 0 --steps 1 --samples 0
 
 # Sizes that go together, or not.
-fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10 --n-head 4
 fails 2 "--n-embd 10 is not a multiple of --n-head 4" $B --n-embd 10
 fails 2 "--n-embd 16 is not a multiple of --n-head 3" $B --n-head 3
 fails 2 "--n-embd 2 is not a multiple of --n-head 4" $B --n-embd=2 --recipe lesson
@@ -129,15 +101,10 @@ head -c 1000000 /dev/zero | tr '\0' x >"$T/x.txt"
 fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --data "$T/x.txt" \
     --block-size 1000000
 fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 65536 --n-head 1
-fails 1 "not enough memory: a model of *, most of it for the block: --block-size" $B --block-size 1048576 --n-embd 512
+fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --batch 1048576 --n-layer 64
 awk 'BEGIN { for (i = 65536; i < 1000000; i++)
     printf "%c%c%c%c", 240 + int(i / 262144), 128 + int(i / 4096) % 64, 128 + int(i / 64) % 64, 128 + i % 64 }' >"$T/long.txt"
-fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --data "$T/long.txt" \
-    --block-size 100000 --batch 1000
-fails 1 "not enough memory: *, most of it for the documents of a step: --batch, --block-size" $B --batch 1048576 --n-layer 64
 fails 1 "not enough memory: *, most of it for the different characters: --n-embd" $B --data "$T/long.txt" --n-embd 16384
-fails 1 "not enough memory: a model of *" $B --n-embd 1048576 --n-head 1048576 --n-layer 1048576 --block-size 1048576
-fails 1 "not enough memory: a model of *" $B --n-embd 65536 --n-head 1 --n-layer 1000
 case "$CFLAGS $LDFLAGS $MICROGPT_WRAPPER" in
 *sanitize* | *valgrind*) skip "no memory from the system" "sanitizers need much of it themselves" ;;
 *)
@@ -147,21 +114,16 @@ esac
 
 # Names of options, recipes, commands.
 fails 2 "--stepz: no such option; did you mean --steps? See microgpt train --help" $B --stepz 5
-fails 2 "--stepz: no such option; *" $B --stepz=5
-fails 2 "--steps5: no such option; *" $B --steps5
-fails 2 "--STEPS: no such option; *" $B --STEPS 5
-fails 2 "--: no such option; *" $B --=5
-fails 2 "--manual: no such option; *" $B --manual
+for none in --stepz=5 --steps5 --STEPS --=5 --manual -Q -q1; do
+    fails 2 "${none%=5}: no such option; *" $B $none
+done
+fails 2 "--elephant: no such option; see microgpt train --help" $B --elephant
 fails 2 "--n: ambiguous option; *" $B --n 5
 fails 2 "--s: ambiguous option; *" $B --s=5
-fails 2 "--beta: ambiguous option; *" $B --beta 0.5
 what="an unknown option with a line feed" fails 2 "--a*b: no such option; *" $B "--a
 b"
 fails 2 "-x: no such option; see microgpt train --help" $B -x
-fails 2 "-Q: no such option; *" $B -Q
-fails 2 "-q1: no such option; *" $B -q1
 fails 2 "--recipe nonsense: not one of microgpt|lesson" $B --recipe nonsense
-fails 2 "--recipe : not one of microgpt|lesson" $B --recipe ''
 fails 2 "--recipe micro: not one of microgpt|lesson" $B --recipe micro
 fails 2 "--recipe microgpt|lesson: not one of microgpt|lesson" $B --recipe 'microgpt|lesson'
 fails 2 "--activation gelu: not one of relu|relu2*" $B --activation gelu
@@ -169,8 +131,6 @@ fails 2 "--schedule step: not one of linear|cosine" $B --schedule step
 fails 2 "nonsense: no such command; see microgpt --help" $B nonsense
 fails 2 ": no such command; see microgpt --help" $B ''
 fails 2 "names.txt: one argument too many; to train on it: --data names.txt" $B train names.txt
-fails 2 "-: one argument too many; *" $B train -
-fails 2 "train: one argument too many; *" $B train train
 fails 2 "names.txt: one argument too many; to train on it: --data names.txt" $B --steps 3 names.txt
 fails 2 "--steps: one argument too many; *" $B -- --steps
 fails 2 "--steps needs a value: N" $B --steps
@@ -184,12 +144,10 @@ fails 2 "--steps y: *" $B --help --steps y
 
 # Prompts.
 fails 2 "--prompt Anna: the model does not know the character A" $B --prompt Anna
-fails 2 "--prompt zoë: the model does not know the character ë" $B --prompt zoë
 fails 2 "--prompt a 😀: the model does not know the character  " $B --prompt 'a 😀'
 what="a prompt with a line feed" fails 2 "--prompt a*b: the model does not know the character *" $B --prompt 'a
 b'
 fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\377')"
-fails 2 "--prompt: not valid UTF-8" $B --prompt "$(printf 'a\303')"
 fails 2 "--prompt abcdefghijklmnop: too long: *block has room for 15 characters" $B --prompt abcdefghijklmnop
 fails 2 "--prompt abcdefgh: too long: *block has room for 7 characters" $B --prompt abcdefgh --recipe lesson
 fails 2 "--prompt a: too long: *block has room for 0 characters" $B --prompt a --block-size 1
@@ -202,12 +160,22 @@ same "--lr 1e9: no names" 0 "$(grep -c 'sample' "$T/stdout")"
 fails 1 "step 2: the loss is not finite *" $B --lr 1e9 --recipe lesson -q
 fails 1 "a parameter is no longer finite" $B --lr 1e300 --steps 2
 fails 1 "sample 1: the scores are not finite*" $B --lr 1e300 --steps 1
-fails 1 "sample 1: the scores are not finite*" $B --lr 1e155 --steps 1
-same "--lr 1e155: no names" 0 "$(grep -c 'sample' "$T/stdout")"
+same "--lr 1e300: no names" 0 "$(grep -c 'sample' "$T/stdout")"
+
+# Where a long output cannot be written, the run ends at once, and not only at its end.
+if [ -w /dev/full ]; then
+    microgpt -q --steps 9 --samples 0 --save "$T/model" >"$T/stdout"
+    for command in '--steps 1000000000' "sample $T/model --samples 1000000000"; do
+        what="a full disk in the middle: $command" fails 1 'standard output: *' sh -c "./microgpt $command >/dev/full"
+    done
+    fails 1 '/dev/full: *' $B --steps 1000000000 -q --log /dev/full
+else
+    skip 'a full disk in the middle' 'there is no /dev/full'
+fi
 stdout_may=
 
 # Standard output that takes nothing.
-for options in '' --help --version '-q --steps 1' '--samples 100000 --steps 1' '--recipe lesson --samples 0 -q'; do
+for options in '' --help '-q --steps 1' '--samples 100000 --steps 1'; do
     if [ -c /dev/full ]; then
         what="microgpt $options >/dev/full" fails 1 "standard output: No space left on device" \
             sh -c "./microgpt $options >/dev/full"
@@ -221,8 +189,6 @@ printf '\002\0\0\0\0\0\0\0{}' >"$T/shortest"
 fails 1 "*shortest: it holds no tensors" microgpt sample "$T/shortest"
 printf '\001\0\0\0\0\0\0\0{}' >"$T/shorter"
 fails 1 "*shorter: not a model file: the length of its header is impossible" microgpt sample "$T/shorter"
-printf '\003\0\0\0\0\0\0\0{}' >"$T/longer"
-fails 1 "*longer: not a model file: the length of its header is impossible" microgpt sample "$T/longer"
 if [ -e /dev/stdin ]; then              # of a pipe nobody knows how long it is
     printf '\001\341\365\005\0\0\0\0{}' | ./microgpt sample /dev/stdin >"$T/stdout" 2>"$T/stderr"
     want=1 pattern="/dev/stdin: not a model file: the length of its header is impossible" fails_as_said "a header over the limit" $?

@@ -1,5 +1,7 @@
-# "How to change it" in the README, followed to the letter on a copy of the project: an operation of the engine, an activation
+# The program is there to be changed. Single changes of gpt(), of the loss and of the heads work in a copy without a word
+# anywhere else. Then "How to change it" in CONTRIBUTING, followed to the letter: an operation of the engine, an activation
 # that uses it, an option, a command, and a file in support/. The copy builds without a warning and passes `make test`.
+# shellcheck disable=SC2086
 # this file only with ALL=1
 # takes long
 . tests/lib.sh
@@ -18,7 +20,125 @@ tar cf - -T "$T/files" 2>"$T/tar.log" | (cd "$S" && tar xf -)
 git_here() { (cd "$S" && git -c user.name=n -c user.email=e "$@") >"$T/git.log" 2>&1; }
 git_here init -q && git_here add -A && git_here commit -q -m copy
 
-# after FILE TEXT, before FILE TEXT: standard input becomes lines after, or before, the first line of FILE that has TEXT.
+build() { make -s -C "$S" CC="$CC" CFLAGS="$CFLAGS -Werror" LDFLAGS="$LDFLAGS"; }
+
+# replace FILE SCRIPT: every line of the script for sed has an effect.
+replace()
+{
+    printf '%s\n' "$2" | while IFS= read -r line; do
+        sed "$line" "$S/$1" >"$T/next"
+        ! cmp -s "$T/next" "$S/$1" || echo "$line"
+        cat "$T/next" >"$S/$1"
+    done >"$T/idle"
+    same "$1 has a place for $(printf '%s' "$2" | head -n 1 | cut -c 1-60)" "" "$(cat "$T/idle")"
+}
+
+# changed NAME [FILE SCRIPT]...: a program of its own, after these scripts.
+changed()
+{
+    name=$1
+    shift
+    (cd "$S" && git checkout -q .)
+    while [ $# -gt 1 ]; do
+        replace "$1" "$2"
+        shift 2
+    done
+    check "$name: builds without a warning" build
+    cp "$S/microgpt" "$S/$name"
+}
+
+# works NAME [OPTION]: models of several sizes train and sample, otherwise than without the change, and one that was saved
+# goes on as if nothing had happened.
+works()
+{
+    P="$MICROGPT_WRAPPER $S/$1"
+    name="$*"
+    for sizes in '' '--n-layer 2 --n-embd 5 --n-head 5 --block-size 3 --batch 7' '--n-embd 64 --block-size 40 --batch 3'; do
+        microgpt --steps 4 --samples 5 --temperature 2 $sizes >"$T/unchanged" 2>&1
+        $P --steps 4 --samples 5 --temperature 2 $sizes $2 >"$T/stdout" 2>"$T/stderr"
+        same "$name ${sizes:---n-layer 1}: its status, errors and samples; the output is another" "0:5::1" \
+            "$?:$(grep -c '^sample' "$T/stdout"):$(grep -v ': note: ' "$T/stderr"):$(cmp -s "$T/unchanged" "$T/stdout"; echo $?)"
+    done
+    rm -f "$T/whole" "$T/whole.csv"
+    $P -q --n-layer 2 --n-embd 24 --batch 2 --steps 40 --log "$T/whole.csv" --save "$T/whole" $2 >"$T/whole.out" 2>"$T/stderr"
+    same "$name: it learns: the last losses are lower than the first" 1 "$(awk -F, 'NR > 1 && NR <= 11 { first += $2 }
+        NR > 31 { last += $2 } END { print last < first }' "$T/whole.csv")"
+    $P sample "$T/whole" $2 >"$T/names" 2>&1
+    sed -n 's/^sample ..: //p' "$T/whole.out" >"$T/want"
+    same_file "$name: a saved model gives the same names" "$T/want" "$T/names"
+    check "$name: a saved model is trained on" $P -q --resume "$T/whole" --steps 45 --samples 0 $2
+    same "$name: a saved model is judged" "docs 20" "$($P eval "$T/whole" --docs 20 $2 2>&1 | head -n 1)"
+}
+
+# --- Operations and matrices in gpt(), another loss. With --scalar, far more entries than there was room for at first.
+fc2='\( *x = linear(tape, x, layer->mlp_fc2);\).*'         # one line of gpt(), without the comment that follows it
+squeeze='x = ag_mul(tape, x, ag_exp(tape, ag_mul_const(tape, x, -0.01, n_embd), n_embd), n_embd);'
+changed more_operations microgpt.c "s|^$fc2|\1 for (int i = 0; i < 5; i++) { $squeeze } x = linear(tape, x, layer->attn_wo);|
+s|^\( *return linear(tape, x, model->lm_head);\).*|x = rmsnorm(tape, x, n_embd); \1|"
+works more_operations
+works more_operations --scalar
+
+changed more_matrices support/run/model.h 's|^ *Matrix \*mlp_fc2;|& Matrix *mlp_fc3;|
+s|^ *Matrix \*lm_head;|& Matrix *mixer;|' \
+    microgpt.c "s|^ *layer->mlp_fc2 = add_matrix.*|& layer->mlp_fc3 = add_matrix(model, pre, \"mlp_fc3\", n_embd, n_embd);|
+s|^$fc2|\1 x = linear(tape, ag_relu(tape, x, n_embd), layer->mlp_fc3);|
+s|^ *model->lm_head = add_matrix.*|& model->mixer = add_matrix(model, \"\", \"mixer\", n_embd, n_embd);|
+s|^\( *return linear(tape, x, model->lm_head);\).*|x = linear(tape, x, model->mixer); \1|"
+works more_matrices
+same "new matrices are in the file" "1 1" "$(head -c 4000 "$T/whole" | grep -ac '"layer1.mlp_fc3":{"dtype":"F64","shape":\[24,24\]') $(
+    head -c 4000 "$T/whole" | grep -ac '"mixer":{"dtype":"F64","shape":\[24,24\]')"
+
+surprise='double *all = ag_exp(tape, ag_log(tape, probs, model->vocab_size), model->vocab_size);'
+surprise="$surprise loss_t = ag_mul(tape, loss_t, ag_sum(tape, ag_pow(tape, all, 2, model->vocab_size), model->vocab_size), 1);"
+changed another_loss microgpt.c "s|^\( *double \*loss_t = .*;\)|\1 $surprise|"
+works another_loss
+
+# --- An option of the run that is a flag, here one that says a word at every step: the model file remembers whether it was
+# given, and a file of the unchanged program can still be resumed.
+changed a_flag support/run/options.h 's|^    double temperature;|    bool talk; &|' \
+    support/run/options.c 's|^    {"holdout", "N".*|    {"talk", NULL, 0, TRAIN, FLAG, OF_RUN \| OPTIONAL, CONFIG(talk), "a word per step"}, &|' \
+    microgpt.c 's|^        backward(&model->tape, loss);|        { if (config->talk) say("talking\\n"); } &|'
+microgpt -q --steps 2 --samples 0 --save "$T/old" >"$T/stdout"
+for flag in '' --talk; do
+    rm -f "$T/model"
+    "$S/a_flag" -q --steps 2 --samples 0 --save "$T/model" $flag >"$T/stdout" 2>&1
+    "$S/a_flag" -q --steps 5 --samples 0 --resume "$T/model" >"$T/stdout" 2>&1
+    same "a run with ${flag:-no flag}, resumed: exit status and words" "0 ${flag:+3}" \
+        "$? $(grep -c talking "$T/stdout" | grep -v '^0')"
+done
+"$S/a_flag" -q --steps 5 --samples 0 --resume "$T/old" >"$T/stdout" 2>&1
+same "a run of the unchanged program, resumed: exit status and words" "0 0" "$? $(grep -c talking "$T/stdout")"
+
+# --- Other heads: `microgpt heads` finds them by what they read and write, or says that it cannot.
+other_heads() # NAME SCRIPT
+{
+    changed "$1" microgpt.c "$2"
+    "$S/$1" -q --samples 0 --steps 100 --save "$T/$1" >"$T/stdout"
+}
+from='(pos_id > 3 ? pos_id - 3 : 0)'
+other_heads sliding "s/seen = pos_id + 1;/seen = pos_id < 3 ? pos_id + 1 : 4;/
+s/keys\[li\] + hs;/keys[li] + $from * n_embd + hs;/
+s/values\[li\] + hs;/values[li] + $from * n_embd + hs;/"
+"$S/sliding" heads "$T/sliding" alexandra --tsv >"$T/seen"
+same "a window of four: what is outside of it, and the sums" "0 40" "$(awk -F '\t' '
+    NR > 1 { sum[$2, $3] += $5; outside += $4 + 3 < $3 && $5 != 0 }
+    END { for (row in sum) n += sum[row] > 0.999999 && sum[row] < 1.000001; print outside + 0, n }' "$T/seen")"
+check "and its votes add up to the logits" "$S/sliding" heads "$T/sliding" alexandra --votes --tsv
+other_heads reversed 's/size_t hs = h \* head_dim; /size_t hs = (n_head - 1 - h) * head_dim; /'
+for program in "$S/reversed" ./microgpt; do
+    $program heads "$T/reversed" maria --tsv | awk 'NR > 1 { $5 = sprintf("%.10f", $5) } 1' >"$T/seen.${program##*/}"
+done
+same_file "heads made in another order are labeled by their places" "$T/seen.microgpt" "$T/seen.reversed"
+other_heads scaled 's/values\[li\] + hs;/ag_mul_const(tape, values[li], 1, seen * n_embd) + hs;/'
+fails 1 '*: gpt() has no head in some place: *' "$S/scaled" heads "$T/scaled" maria
+other_heads halved 's/x = linear(tape, x, layer->mlp_fc2);/x = ag_mul_const(tape, linear(tape, x, layer->mlp_fc2), 0.5, n_embd);/'
+fails 1 '*: the votes do not add up to the logits: *' "$S/halved" heads "$T/halved" maria --votes
+other_heads tied 's/linear(tape, x, model->lm_head)/linear(tape, x, model->wte)/'
+fails 1 '*: the votes do not add up to the logits: *' "$S/tied" heads "$T/tied" maria --votes --tsv
+(cd "$S" && git checkout -q . && git clean -fdqx)
+
+# --- To the letter. after FILE TEXT, before FILE TEXT: standard input becomes lines after, or before, the first line of FILE
+# that has TEXT.
 insert()
 {
     cat >"$T/insert"
@@ -36,18 +156,6 @@ insert()
 }
 after() { insert after "$@"; }
 before() { insert before "$@"; }
-
-# replace FILE SCRIPT: the script for sed has an effect.
-replace()
-{
-    sed "$2" "$S/$1" >"$T/next"
-    if cmp -s "$T/next" "$S/$1"; then
-        not_ok "$1: $2" "a change" "none"
-    else
-        cat "$T/next" >"$S/$1"
-        ok "$1 has a place: $2"
-    fi
-}
 
 # --- An operation of the engine: tanh.
 after autograd.h 'OP_RELU,' <<'END'
@@ -147,7 +255,7 @@ if command -v clang-format >/dev/null 2>&1; then
 fi
 
 # --- It builds, both ways, and the new things work.
-check "the copy builds without a warning" make -s -C "$S" CC="$CC" CFLAGS="$CFLAGS -Werror" LDFLAGS="$LDFLAGS"
+check "the copy builds without a warning" build
 check "and so does its build for the debugger" make -s -C "$S" microgpt-debug CC="$CC -Werror" LDFLAGS="$LDFLAGS"
 P=$S/microgpt
 "$P" >"$T/stdout" 2>"$T/stderr"

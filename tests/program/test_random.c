@@ -23,31 +23,19 @@ static void check_row(const char *seed, const char *row, char *figures)
     for (size_t i = 0; i < n; i++) {
         docs[i] = (Document){NULL, i, 0};
     }
-    bool is_shuffle = strncmp(row, "shuffle", 7) == 0, known = true;
-    if (is_shuffle) {
-        shuffle(&all, &random);
-    }
+    if (strncmp(row, "shuffle", 7) == 0) shuffle(&all, &random);
     for (size_t i = 0; i < n; i++) {
-        if (is_shuffle) {
-            seen[i] = (double)docs[i].length;
-        } else if (strncmp(row, "random", 6) == 0) {
-            seen[i] = random_uniform(&random);
-        } else if (strncmp(row, "getrandbits32", 13) == 0) {
-            seen[i] = random_word(&random);
-        } else if (strncmp(row, "gauss(0,0.08)", 13) == 0) {
-            seen[i] = random_gauss(&random, 0, 0.08);
-        } else if (strncmp(row, "choices(range(5),weights=[1,2,3,4,0.5]", 38) == 0) {
-            seen[i] = (double)random_choice(&random, weights, 5);
-        } else {
-            known = false;
-        }
+        seen[i] = strncmp(row, "shuffle", 7) == 0          ? (double)docs[i].length
+                  : strncmp(row, "random", 6) == 0         ? random_uniform(&random)
+                  : strncmp(row, "getrandbits32", 13) == 0 ? random_word(&random)
+                  : strncmp(row, "gauss(0,0.08)", 13) == 0 ? random_gauss(&random, 0, 0.08)
+                  : strncmp(row, "choices(range(5),weights=[1,2,3,4,0.5]", 38) == 0
+                      ? (double)random_choice(&random, weights, 5)
+                      : NAN;
     }
     snprintf(what, sizeof what, "seed %s: %s", seed, row);
-    if (!known || n == 0) {
-        check(false, "%s: expected a row of figures that this test knows, saw another", what);
-    } else {
-        check_same_bits(what, expected, seen, n);
-    }
+    check(n > 0, "%s: there are figures", what);
+    check_same_bits(what, expected, seen, n);
 }
 
 int main(void)

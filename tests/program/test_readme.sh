@@ -111,25 +111,21 @@ done
 loop=$(commands README.md | grep '^for steps in')
 (cd "$S" && sh -c "$loop") 2>&1 | first_digits >"$T/out"
 sed -n '/^\$ for steps/,/^```/p' README.md | grep '^[0-9]* steps: held out' | first_digits >"$T/expected"
-check "a loop over --steps: rows of its table" [ "$(wc -l <"$T/expected")" -ge 3 ]
 same_file "shown: the losses held out" "$T/expected" "$T/out"
-(cd "$S" && ./microgpt -q) | sed -n 's/^sample *\([0-9]*\): /\1 /p' >"$T/expected"
+# One run: its names, in columns; how many are in the list; the losses in the text.
+text=$(tr '\n' ' ' <README.md)
+in_text() { echo "$text" | sed -n "s/.*$1.*/\\1/p"; }
+(cd "$S" && ./microgpt -q --log first.csv) | sed -n 's/^sample *\([0-9]*\): /\1 /p' >"$T/expected"
 sed -n '/^--- inference (new/,/^samples that/p' README.md | grep '^ *[0-9]* [a-z]' |
     awk '{ for (i = 1; i < NF; i += 2) print $i, $(i + 1) }' >"$T/out"
 same_file "shown: the names" "$T/expected" "$T/out"
-same "shown: the documents held out" "$(tr '\n' ' ' <README.md | sed -n 's/.*it is `\(held out: [^`]*\)`.*/\1/p')" \
+same "shown: how many of them are in the list" "$(in_text ': \([a-z]*\) of these twenty are in the list')" \
+    "$(cut -d ' ' -f 2 "$T/expected" | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
+same "shown: the loss at the start, and the mean of the last 100 steps" \
+    "$(awk -F , 'NR == 2 { printf "%.2f ", $2 } NR > 901 { sum += $2 } END { printf "%.4f", sum / 100 }' "$S/first.csv")" \
+    "$(in_text 'Training starts at \([0-9.]*[0-9]\)') $(in_text 'mean loss of the last 100 steps: \([0-9.]*[0-9]\)')"
+same "shown: the documents held out" "$(in_text 'it is `\(held out: [^`]*\)`')" \
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
-same "shown: how many of the twenty names are in the list" "$(tr '\n' ' ' <README.md | sed -n 's/.*: \([a-z]*\) of these twenty are in the list.*/\1/p')" \
-    "$(cd "$S" && ./microgpt -q | sed -n 's/^sample ..: //p' | grep -c -x -F -f data/names.txt | sed 's/^6$/six/')"
-
-# Figures in the text.
-text=$(tr '\n' ' ' <README.md)
-in_text() { echo "$text" | sed -n "s/.*$1.*/\\1/p"; }
-(cd "$S" && ./microgpt -q --samples 0 --log first.csv >/dev/null)
-same "shown: the loss at the start" "$(awk -F , 'NR == 2 { printf "%.2f", $2 }' "$S/first.csv")" \
-    "$(in_text 'Training starts at \([0-9.]*[0-9]\)')"
-same "shown: the mean loss of the last 100 steps" "$(tail -n 100 "$S/first.csv" | awk -F , '{ sum += $2 } END { printf "%.4f", sum / 100 }')" \
-    "$(in_text 'mean loss of the last 100 steps: \([0-9.]*[0-9]\)')"
 lines() { cat "$@" | wc -l; }
 for figure in "| \\([0-9,]*\\) to read: $(lines microgpt.c autograd.c autograd.h)" \
     "; \\([0-9,]*\\) with .support: $(lines microgpt.c autograd.c autograd.h support/[!d]*/*.[ch])" \
@@ -153,22 +149,9 @@ same_file "shown: the votes for the end of a name" "$T/expected" "$T/out"
 block tests/README.md 'layer head ' >"$T/expected"
 heads >"$T/out"
 same_file "shown: the table of heads" "$T/expected" "$T/out"
-block tests/README.md 'heads  head_dim ' >"$T/expected"
-sh tests/bench/sweep >"$T/out"
-same_file "shown: what the sweep prints" "$T/expected" "$T/out"
 same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
     { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
     "$(sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p' tests/README.md)"
-# The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
-sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
-same "own_data: ten lists, no line twice" "10 0" \
-    "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
-sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md >"$T/advised"
-same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
-    grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
-sh tests/bench/own_data none >"$T/out" 2>&1
-same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
-
 # The programs that use the engine: each compiled by the line that is shown, in a folder with nothing but the engine's two
 # files, without a warning, prints what is shown.
 mkdir -p "$T/example"
@@ -202,7 +185,6 @@ same "statements in the table that gpt() does not have, or has in another order"
 
 # The lines of Python, where there is NumPy to run them.
 sed -n '/^```python/,/^```$/p' data/README.md | sed '/^```/d' >"$S/logits.py"
-(cd "$S" && ./microgpt --save names.safetensors -q --samples 0 >/dev/null)
 for python in python3 /usr/bin/python3; do
     command -v $python >/dev/null 2>&1 && $python -c 'import numpy' 2>/dev/null && break
     python=
@@ -213,6 +195,23 @@ else
     figures=$(sed -n 's/.*it prints \([0-9.]*\) for `a`, \([0-9.]*\) for `b`.*/\1 \2/p' data/README.md)
     same "the lines of Python: the first logits" "$figures" \
         "$(cd "$S" && $python logits.py | sed -n 1p | tr -d '[]' | awk '{ print $1, $2 }')"
+fi
+
+# What takes longer.
+if [ -n "$ALL" ]; then
+    # The sweep, as a reader types it.
+    block tests/README.md 'heads  head_dim ' >"$T/expected"
+    sh tests/bench/sweep >"$T/out"
+    same_file "shown: what the sweep prints" "$T/expected" "$T/out"
+    # The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
+    sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
+    same "own_data: ten lists, no line twice" "10 0" \
+        "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
+    sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md >"$T/advised"
+    same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
+        grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
+    sh tests/bench/own_data none >"$T/out" 2>&1
+    same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
 fi
 
 # The comparison with microgpt.py, with programs that print what it prints, and something else.
@@ -226,12 +225,8 @@ if command -v python3 >/dev/null 2>&1; then
         "$(awk '/^lines/ { print $4, $5 }' "$T/out")"
     python3 tests/bench/compare.py "$T/other.py" >"$T/out" 2>&1
     same "compare.py: other bytes" "1 1" "$? $(grep -c 'standard output .* DIFFERENT$' "$T/out")"
-    for argument in '' none.py; do
-        # shellcheck disable=SC2086
-        python3 tests/bench/compare.py $argument >"$T/out" 2>&1
-        same "compare.py ${argument:-without a file} says where to get it" "1 1" \
-            "$? $(grep -c 'microgpt.py is at https://gist.github.com/karpathy/' "$T/out")"
-    done
+    python3 tests/bench/compare.py >"$T/out" 2>&1
+    same "compare.py without a file says where to get it" "1 1" "$? $(grep -c 'microgpt.py is at https://gist.github.com/karpathy/' "$T/out")"
 else
     skip "the comparison with microgpt.py" "there is no Python"
 fi
