@@ -36,6 +36,8 @@ const to_draw = (content) =>
     [content].flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false && c !== "");
 const mono = (text) => h("bdi.mono", text);
 const number = (text) => h("span.number", text);
+const button = (id, text, onclick, more = {}) => h("button.button", { id, onclick, ...more }, text);
+const link = (text, onclick, more = {}) => h("button.link", { onclick, ...more }, text);
 
 // Changes the content of a box to what should be there: only what differs is touched, so that focus, scrolling and
 // presses stay with their elements.

@@ -36,18 +36,23 @@ function learning_rate({ lr, steps, is_cosine }, step)
     return is_cosine ? lr * 0.5 * (1 + Math.cos(Math.PI * done)) : lr * (1 - done);
 }
 
-// What Adam does to parameter i with the gradient g.
-function adam(model, i, g)
+// What Adam needs to know of a model's next step, the same for all parameters.
+function adam_now({ training, step })
 {
-    const { beta1, beta2, eps, weight_decay } = model.training;
-    const lr = learning_rate(model.training, model.step);
-    const t = model.step + 1;
-    const m = beta1 * model.m[i] + (1 - beta1) * g;
-    const v = beta2 * model.v[i] + (1 - beta2) * g * g;
-    const m_hat = m / (1 - beta1 ** t);
-    const v_hat = v / (1 - beta2 ** t);
-    const decay = -lr * weight_decay * model.params[i];
-    return { m, v, m_hat, v_hat, lr, decay, move: -lr * m_hat / (sqrt(v_hat) + eps) + decay };
+    const { beta1, beta2 } = training;
+    return { ...training, lr: learning_rate(training, step), correct1: 1 - beta1 ** (step + 1),
+             correct2: 1 - beta2 ** (step + 1) };
+}
+
+// What Adam does to the parameter p with the gradient g; m and v are the means of its gradients and of their squares.
+function adam({ beta1, beta2, eps, weight_decay, lr, correct1, correct2 }, p, g, old_m, old_v)
+{
+    const m = beta1 * old_m + (1 - beta1) * g;
+    const v = beta2 * old_v + (1 - beta2) * g * g;
+    const m_hat = m / correct1;
+    const v_hat = v / correct2;
+    const decay = -lr * weight_decay * p;
+    return { m, v, m_hat, v_hat, decay, move: decay - lr * m_hat / (sqrt(v_hat) + eps) };
 }
 
 // One step on these documents: forward, backward, and a small move of every parameter. Returns the loss before it.
@@ -64,18 +69,15 @@ function* step_pieces(tape, model, words, quiet)
     return loss;
 }
 
-// Moves every parameter; weight decay takes a part of it as well.
 function adam_step(model, g)
 {
-    const { m, v, params, num_params } = model;
-    const { beta1, beta2, eps, weight_decay } = model.training;
-    const lr = learning_rate(model.training, model.step);
-    const correct1 = 1 - beta1 ** (model.step + 1);
-    const correct2 = 1 - beta2 ** (model.step + 1);
-    for (let i = 0; i < num_params; i++) {
-        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
-        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-        params[i] -= lr * (m[i] / correct1) / (sqrt(v[i] / correct2) + eps) + lr * weight_decay * params[i];
+    const { m, v, params } = model;
+    const now = adam_now(model);
+    for (let i = 0; i < params.length; i++) {
+        const next = adam(now, params[i], g[i], m[i], v[i]);
+        m[i] = next.m;
+        v[i] = next.v;
+        params[i] += next.move;
     }
     model.step++;
 }
@@ -146,11 +148,18 @@ function pick(probs, u)
     return chosen < 0 ? probs.length - 1 : chosen;
 }
 
-function sample(tape, model, how)
+// The whole name, a letter per piece.
+function* sample_pieces(tape, model, how)
 {
     let name = "";
     for (const { token } of sample_letters(tape, model, how)) {
         name += token === model.BOS ? "" : model.uchars[token];
+        yield;
     }
     return name;
+}
+
+function sample(tape, model, how)
+{
+    return finish(sample_pieces(tape, model, how));
 }

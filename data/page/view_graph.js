@@ -50,8 +50,7 @@ function place_users(users, center, cols, wide)
         [cols[2] + wide[2], center + 17, cols[3], start + k * TALL + 17, 0.75 + 2.5 * abs(u.adds) / most]);
     if (more) {
         nodes.push({ at: -1, x: cols[3], y: start + some.length * TALL, w: wide[3], is_user: true,
-            label: `${more} more`,
-                     text: "…", list: "uses" });
+                     label: `${more} more`, text: "…", list: "uses" });
     }
     return { nodes, lines };
 }
@@ -72,7 +71,7 @@ function node_label(place, is_user, center, values)
 function draw_node({ at, x, y, w, is_user, label, text, list }, key, center, values)
 {
     const { tape } = state.shown;
-    const more = () => { state.tables_open.add(list); redraw("made"); };
+    const more = toggle(`table ${list} ${state.choice.value}`, "made");
     const sign = at < 0 || vector_of(tape, at).cols ? "" : (line_of(tape, at)?.op.sign ?? "");
     return h("button", {
         class: `node${is_user ? " user" : ""}`, key,

@@ -3,13 +3,12 @@
 
 const head_in_focus = () => state.hovered ?? state.choice.head;
 
-function hover_head(head)
+// What answers to the pointer, or to the focus, for a head: the arcs of the others fade. Not at once: an element may be
+// blurred because it is being drawn.
+function hovering(head)
 {
-    if (state.hovered !== head) {
-        state.hovered = head;
-        // not at once: it may be blurred because it is being drawn
-        draw_soon("next");
-    }
+    const hover = (to) => () => { if (state.hovered !== to) { state.hovered = to; draw_soon("next"); } };
+    return { onpointerenter: hover(head), onpointerleave: hover(null), onfocus: hover(head), onblur: hover(null) };
 }
 
 const keep_head = (head) => update({ head: state.choice.head === head ? null : head }, { replace: true });
@@ -31,12 +30,12 @@ function tile_size()
 // What the file's own model expects, while the page's is another.
 function guesses_before()
 {
-    const { tapes, stored, shown } = state;
-    if (!is_changed() || !tapes.is_small || state.run.playing) {
+    const { stored, shown, is_small } = state;
+    if (!is_changed() || !is_small || state.run.playing) {
         return null;
     }
-    const pass = finish(loss_pieces(tapes.work, stored, shown.tokens));
-    return pass.probs.map((at) => numbers_of(tapes.work, at, stored.vocab_size));
+    const { tape, probs } = finish(loss_pieces(tape_for("work"), stored, shown.tokens));
+    return probs.map((at) => numbers_of(tape, at, stored.vocab_size));
 }
 
 function draw_next()
@@ -130,35 +129,29 @@ function draw_arcs(tile, gap, is_phone)
     const arcs = place_arcs(arcs_now(is_phone ? 6 : 13), state.choice.pos,
         { tile, gap, height, space: is_phone ? 1.5 : 2 });
     const focus = head_in_focus();
-    const faded = (a) => focus !== null && a.head !== focus ? "faded" : "";
+    const fades = (a) => focus !== null && a.head !== focus ? " faded" : "";
     const large = arcs.filter((a) => a.key !== state.choice.pos && a.weight >= (is_phone ? 0.3 : 0.2) && a.rx > 9);
     const badges = place_badges(large.sort((a, b) => b.weight - a.weight), { height, wide: 18, tall: 18 });
     return s("svg.arcs", { width, height, viewBox: `0 0 ${width} ${height}`, ...HIDDEN },
         arcs.map((a) => s("path", { key: `${a.head} ${a.key}`, d: a.path, stroke: head_color(a.head), pathLength: 1,
-                                    "stroke-width": a.stroke.toFixed(2), class: faded(a) })),
-        badges.map((a) => s("g", { key: `b${a.head} ${a.key}`, class: `badge ${faded(a)}`, "data-head": a.head,
-            onpointerenter: () => hover_head(a.head), onpointerleave: () => hover_head(null),
-            onclick: () => keep_head(a.head) },
-            s("rect", { x: a.badge[0] - 9, y: a.badge[1] - 9, width: 18, height: 18, rx: 5,
-                stroke: head_color(a.head) }),
-            s("text", { x: a.badge[0], y: a.badge[1] + 0.5 }, a.text))));
+                                    "stroke-width": a.stroke.toFixed(2), class: fades(a) })),
+        badges.map(({ head, key, badge: [x, y], ...a }) => s("g.badge", { key: `b${head} ${key}`, class: fades({ head }),
+            "data-head": head, onclick: () => keep_head(head), ...hovering(head) },
+        s("rect", { x: x - 9, y: y - 9, width: 18, height: 18, rx: 5, stroke: head_color(head) }),
+        s("text", { x, y: y + 0.5 }, a.text))));
 }
 
-// What a head looks at from the chosen position, kept while nothing changes.
-const looked = { key: "", rows: new Map() };
+// What a head looks at from the chosen position.
+const rows_here = kept(() => `${state.version} ${state.choice.pos}`, () => new Map());
 
 function rows_of_weights(layer, head)
 {
-    const key = `${state.version} ${state.choice.pos}`;
+    const rows = rows_here();
     const name = `${layer}.${head}`;
-    if (looked.key !== key) {
-        looked.key = key;
-        looked.rows.clear();
+    if (!rows.has(name)) {
+        rows.set(name, weights_at(state.shown, layer, head, state.choice.pos));
     }
-    if (!looked.rows.has(name)) {
-        looked.rows.set(name, weights_at(state.shown, layer, head, state.choice.pos));
-    }
-    return looked.rows.get(name);
+    return rows.get(name);
 }
 
 const probs_at = (pos) => numbers_of(state.shown.tape, state.shown.probs[pos], state.model.vocab_size);
@@ -190,7 +183,7 @@ function draw_tile(pos, is_narrow, was)
 {
     const probs = probs_at(pos);
     const loss = state.shown.tape.value[state.shown.losses[pos]].toFixed(2);
-    return h(".tile", { key: pos },
+    return h(".tile", { key: pos, class: pos === state.choice.pos ? " here" : "" },
         h("button.char", { pressed: pos === state.choice.pos, label: `position ${pos}: ${seen_text(pos)}`,
             onclick: () => update({ pos }), title: seen_text(pos) }, glyph(seen_text(pos))),
         h(".bars", row_of(".bar-of", `after ${seen_text(pos)}`),
@@ -226,8 +219,7 @@ function draw_looks(heads, is_phone)
         const off = is_silent(layer, head);
         return h("li", h("button", {
             pressed: state.choice.head === head, class: off ? "silent" : "", onclick: () => keep_head(head),
-            onpointerenter: () => hover_head(head), onpointerleave: () => hover_head(null),
-            onfocus: () => hover_head(head), onblur: () => hover_head(null),
+            ...hovering(head),
         }, head_tag(head), h("span", off ? "silent" : look_of(head, some, is_phone))));
     }));
 }
@@ -246,7 +238,7 @@ function draw_reading(is_phone)
         state.model.n_layer > 1 ? draw_layers() : "",
         h("p.looks-head", "From ", mono(seen_text(pos)), `, ${how_many} back`),
         draw_looks(heads, is_phone),
-        h("p.soft.hint.small", { style: "margin: 6px 0 0" }, "The wider the arc, the more it looks there."),
+        h("p.soft.hint.small", "The wider the arc, the more it looks there."),
         is_phone ? "" : draw_total());
 }
 
@@ -254,14 +246,14 @@ function draw_total()
 {
     const { shown, run } = state;
     const loss = shown.tape.value[shown.loss];
-    const said = (...what) => h("span", { style: "color: var(--ink)" }, what);
+    const said = (...what) => h("span.said-now", what);
     const steps = run.on_word.length;
     return h(".total",
-        h("button.link", { id: "word-loss", onclick: () => update({ value: "loss.0" }) }, loss.toFixed(3)),
+        link(loss.toFixed(3), () => update({ value: "loss.0" }), { id: "word-loss" }),
         h("span", "is the loss of the word: how much it surprises the model, on average.",
             steps ? said(` ${plural(steps, "step")} on it: ${run.on_word[0].loss.toFixed(3)} → ${loss.toFixed(3)}. `,
-                h("button.link", { onclick: () => seek("file") }, "Back to the file")) : "",
-            silent_text() ? said(` ${silent_words()} `, h("button.link", { onclick: hear_all }, "Hear all")) : ""));
+                link("Back to the file", () => seek("file"))) : "",
+            silent_text() ? said(` ${silent_words()} `, link("Hear all", hear_all)) : ""));
 }
 
 const share_text = (p) => p > 0.99 && p < 0.9995 ? `${(100 * p).toFixed(1)}%` : `${(100 * p).toFixed(0)}%`;
@@ -332,7 +324,7 @@ function watch_it_learn()
     if (can_run()) {
         play();
     } else {
-        one_step();
+        step_on_word();
     }
     scroll_into_view(by_id("learn"), "start");
 }
