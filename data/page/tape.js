@@ -207,7 +207,14 @@ function record(tape, op, n, a,
 {
     const l = tape.lines[tape.n_lines] || { op, out, n, a, b, c, length, stride, by_column };
     tape.lines[tape.n_lines++] = l;
-    Object.assign(l, { op, n, a, b, c, length, stride, by_column });
+    l.op = op;
+    l.n = n;
+    l.a = a;
+    l.b = b;
+    l.c = c;
+    l.length = length;
+    l.stride = stride;
+    l.by_column = by_column;
     const made = size_of(l);
     l.out = out < 0 ? room_for(tape, made) : out;
     op.forward(tape.value, l);

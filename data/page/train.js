@@ -36,23 +36,12 @@ function learning_rate({ lr, steps, is_cosine }, step)
     return is_cosine ? lr * 0.5 * (1 + Math.cos(Math.PI * done)) : lr * (1 - done);
 }
 
-// What Adam needs to know of a model's next step, the same for all parameters.
+// What Adam needs to know of a model's next step: the rate, and what corrects the means of the first steps.
 function adam_now({ training, step })
 {
     const { beta1, beta2 } = training;
     return { ...training, lr: learning_rate(training, step), correct1: 1 - beta1 ** (step + 1),
              correct2: 1 - beta2 ** (step + 1) };
-}
-
-// What Adam does to the parameter p with the gradient g; m and v are the means of its gradients and of their squares.
-function adam({ beta1, beta2, eps, weight_decay, lr, correct1, correct2 }, p, g, old_m, old_v)
-{
-    const m = beta1 * old_m + (1 - beta1) * g;
-    const v = beta2 * old_v + (1 - beta2) * g * g;
-    const m_hat = m / correct1;
-    const v_hat = v / correct2;
-    const decay = -lr * weight_decay * p;
-    return { m, v, m_hat, v_hat, decay, move: decay - lr * m_hat / (sqrt(v_hat) + eps) };
 }
 
 // One step on these documents: forward, backward, and a small move of every parameter. Returns the loss before it.
@@ -69,15 +58,16 @@ function* step_pieces(tape, model, words, quiet)
     return loss;
 }
 
+// Moves every parameter against its gradient; m and v are the means of its gradients and of their squares. Weight decay
+// takes a part of it as well.
 function adam_step(model, g)
 {
     const { m, v, params } = model;
-    const now = adam_now(model);
+    const { beta1, beta2, eps, weight_decay, lr, correct1, correct2 } = adam_now(model);
     for (let i = 0; i < params.length; i++) {
-        const next = adam(now, params[i], g[i], m[i], v[i]);
-        m[i] = next.m;
-        v[i] = next.v;
-        params[i] += next.move;
+        m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+        v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+        params[i] -= lr * (m[i] / correct1) / (sqrt(v[i] / correct2) + eps) + lr * weight_decay * params[i];
     }
     model.step++;
 }

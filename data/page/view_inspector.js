@@ -148,12 +148,15 @@ function draw_table(name, heading, rows, total = null)
 function draw_parameter(at, w)
 {
     const { model, shown: { tape } } = state;
-    const now = adam_now(model);
-    const p = model.params[at];
-    const a = adam(now, p, tape.grad[at], model.m[at], model.v[at]);
-    const rows = [["m, the mean of its gradients", a.m], ["v, of their squares", a.v], ["m, corrected", a.m_hat],
-                  ["v, corrected", a.v_hat], ["learning rate", now.lr], ["it moves by −rate · m / (√v + ε)", a.move],
-                  ...(now.weight_decay ? [["of that, weight decay", a.decay]] : []), ["and becomes", p + a.move]];
+    const { lr, correct1, correct2, weight_decay } = adam_now(model);
+    const before = model.params[at];
+    const one = { ...model, params: [before], m: [model.m[at]], v: [model.v[at]] };
+    adam_step(one, [tape.grad[at]]);
+    const { params: [after], m: [m], v: [v] } = one;
+    const rows = [["m, the mean of its gradients", m], ["v, of their squares", v], ["m, corrected", m / correct1],
+                  ["v, corrected", v / correct2], ["learning rate", lr], ["it moves by −rate · m / (√v + ε)", after - before],
+                  ...(weight_decay ? [["of that, weight decay", -lr * weight_decay * before]] : []),
+                  ["and becomes", after]];
     return [
         h("p.small.soft", `${w.name}, ${w.rows} × ${w.cols}`),
         draw_matrix(w, 8, at - w.at),
