@@ -42,7 +42,6 @@ const state = {
 };
 
 const tape_for = (job, is_named = false) => state.tapes[job] ||= new_tape(job === "shown" && state.is_small, is_named);
-const is_changed = () => !at_file() || state.run.on_word.length > 0 || silent_text() !== "" || state.edit !== null;
 const is_opened = (what) => state.opened.has(what);
 const toggle = (what, ...views) => () => {
     state.opened[is_opened(what) ? "delete" : "add"](what);

@@ -77,7 +77,7 @@ function draw_node({ at, x, y, w, is_user, label, text, list }, key, center, val
         class: `node${is_user ? " user" : ""}`, key,
         style: `left: ${x.toFixed(1)}px; top: ${y}px; width: ${w.toFixed(1)}px`,
         title: at < 0 ? label : name_for_people(at), onclick: () => at < 0 ? more() : go_to_place(at),
-    }, h("span", h("span", { style: "text-overflow: ellipsis" },
+    }, h("span", h("span",
         at < 0 ? label : node_label(at, is_user, center, values)),
         sign ? h("span", sign) : ""), at < 0 ? text : short(tape.value[at]));
 }

@@ -69,7 +69,7 @@ function draw_large_map(layer, head)
 {
     const { n, tape } = state.shown;
     const name = stage_name(state.model, KINDS.attn_weights, layer, head);
-    const cell = n <= 7 ? 29 : max(11, floor(190 / n));
+    const cell = min(29, max(n <= 9 || (n <= 12 && !is_wide(48)) ? 24 : 11, floor(190 / n)));
     const label = (query) => h("button.label", {
         style: "grid-column: 1", key: `q${query}`, pressed: query === state.choice.pos,
         label: `position ${query}: ${seen_text(query)}`, onclick: () => update({ pos: query }),

@@ -43,7 +43,6 @@ function draw_step_tools()
         ? ` The file does not have ${missing.join(", ")}: defaults are used.` : "";
     return h(".tools",
         button("step-on-word", ["One step on ", h("bdi", `“${visible_word(choice.word)}”`)], step_on_word),
-        can_run() && !at_file() ? button("step-of-run", `Step ${count(model.step + 1)} of the run`, one_step) : "",
         !at_file() || run.on_word.length ? button("to-file", "Back to the file's model", () => seek("file")) : "",
         can_run() && !is_wide(64) ? button("forget-here", "Forget everything", forget_everything) : "",
         h("span.soft", { role: "status", id: "step-result" }, run.on_word.length

@@ -27,30 +27,18 @@ function tile_size()
     return { tile: min(120, fits >= least ? fits : max(least, swipes)), gap, area, is_phone: area < 500 };
 }
 
-// What the file's own model expects, while the page's is another.
-function guesses_before()
-{
-    const { stored, shown, is_small } = state;
-    if (!is_changed() || !is_small || state.run.playing) {
-        return null;
-    }
-    const { tape, probs } = finish(loss_pieces(tape_for("work"), stored, shown.tokens));
-    return probs.map((at) => numbers_of(tape, at, stored.vocab_size));
-}
-
 function draw_next()
 {
     const { tile, gap, area, is_phone } = tile_size();
     const { n } = state.shown;
     const wide = n * (tile + gap) - gap;
-    const was = guesses_before();
     return [
         h(".first",
             h(".word", { id: "tiles-box", "data-wide": wide > area }, h("", { class: tile < 80 ? "narrow" : "",
                 style: `--tile: ${tile}px; --gap: ${gap}px; width: ${wide}px` },
                 draw_arcs(tile, gap, is_phone),
                 h(".tiles", row_of(".char", "the word"),
-                    each(n, (pos) => draw_tile(pos, tile < 80, was && was[pos]))))),
+                    each(n, (pos) => draw_tile(pos, tile < 80))))),
             draw_reading(is_phone)),
         draw_invitations(is_phone || !is_wide(48)),
         is_phone ? draw_total() : "",
@@ -166,20 +154,20 @@ function guesses_at(pos, probs = probs_at(pos))
 }
 
 // A bar opens the votes for its character.
-function draw_bar(pos, id, rank, { probs, was, is_narrow })
+function draw_bar(pos, id, rank, { probs, is_narrow })
 {
     const is_true = id === state.shown.tokens[pos + 1];
     const is_chosen = state.choice.votes === id && state.choice.pos === pos;
-    const figure = is_narrow ? (100 * probs[id]).toFixed(0) : percent(probs[id]);
+    const share = is_narrow ? (100 * probs[id]).toFixed(0) : percent(probs[id]);
     return h("button", {
         class: `bar-of${is_true ? " true" : ""}${is_chosen ? " chosen" : ""}`,
         style: `--p: ${probs[id].toFixed(4)}`, key: rank, "data-votes": `${pos}.${id}`,
-        label: `${token_text(id)} ${figure}${is_true ? ", what really comes" : ""}: why?`,
+        label: `${token_text(id)} ${share}${is_true ? ", what really comes" : ""}: why?`,
         onclick: () => open_votes(pos, id),
-    }, glyph(token_text(id)), was ? h("i", { style: `--was: ${was[id].toFixed(4)}` }) : "", " ", h("span", figure));
+    }, glyph(token_text(id)), " ", h("span", share));
 }
 
-function draw_tile(pos, is_narrow, was)
+function draw_tile(pos, is_narrow)
 {
     const probs = probs_at(pos);
     const loss = state.shown.tape.value[state.shown.losses[pos]].toFixed(2);
@@ -187,7 +175,7 @@ function draw_tile(pos, is_narrow, was)
         h("button.char", { pressed: pos === state.choice.pos, label: `position ${pos}: ${seen_text(pos)}`,
             onclick: () => update({ pos }), title: seen_text(pos) }, glyph(seen_text(pos))),
         h(".bars", row_of(".bar-of", `after ${seen_text(pos)}`),
-            guesses_at(pos, probs).map((id, rank) => draw_bar(pos, id, rank, { probs, was, is_narrow }))),
+            guesses_at(pos, probs).map((id, rank) => draw_bar(pos, id, rank, { probs, is_narrow }))),
         h("button.loss", { onclick: () => update({ pos, value: "loss_t.0" }),
             label: `loss ${loss} at position ${pos}` },
             `${is_narrow ? "" : "loss "}${loss}`));
