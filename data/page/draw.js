@@ -182,13 +182,18 @@ function scroll_into_view(e, where)
 
 const scroll_to_top = () => scrollTo({ top: 0, behavior: is_calm() ? "instant" : "smooth" });
 
-// Of a word wider than its box, the letter at hand is in view.
+// Of a word wider than its box, the letter at hand comes into view when it is another.
 function show_letter(id)
 {
+    const { word, pos } = state.choice;
     const box = by_id(id).querySelector("[data-wide]");
     const letter = box && box.querySelector(".here");
-    const left = letter && letter.offsetLeft - box.offsetLeft;
-    if (letter && (left < box.scrollLeft || left + letter.offsetWidth > box.scrollLeft + box.clientWidth)) {
+    if (!letter || box.shows === `${pos} ${word}`) {
+        return;
+    }
+    const left = letter.offsetLeft - box.offsetLeft;
+    box.shows = `${pos} ${word}`;
+    if (left < box.scrollLeft || left + letter.offsetWidth > box.scrollLeft + box.clientWidth) {
         box.scrollLeft = left - box.clientWidth / 2;
     }
 }

@@ -72,7 +72,8 @@ function beside(items, from, key)
 {
     const here = box_of(from);
     const is_vertical = key === "ArrowUp" || key === "ArrowDown";
-    const off = (r) => abs(r.top - here.top) * (is_vertical ? 1000 : 1) + abs(r.left - here.left) * (is_vertical ? 1 : 1000);
+    const [wide, tall] = is_vertical ? [1, 1000] : [1000, 1];
+    const off = (r) => tall * abs(r.top - here.top) + wide * abs(r.left - here.left);
     const is_beyond = { ArrowDown: (r) => r.top >= here.bottom - 1, ArrowUp: (r) => r.bottom <= here.top + 1,
                         ArrowRight: (r) => r.left >= here.right - 1, ArrowLeft: (r) => r.right <= here.left + 1 }[key];
     const others = items.map((item) => ({ item, rect: box_of(item) })).filter(({ rect }) => is_beyond(rect));

@@ -184,9 +184,6 @@ function begin_jobs()
     } else {
         start_job("compare", compare_pieces());
     }
-    if (can_run() && !state.file.log) {
-        start_job("mean", mean_pieces());
-    }
     learn();
 }
 

@@ -126,28 +126,11 @@ function loss_at(step)
     return losses.length ? recent_mean(losses, min(step, losses.length)) : null;
 }
 
+// Without a log nothing is known of the run's end.
 function file_loss()
 {
-    if (!state.file.log) {
-        return state.mean;
-    }
-    const { points, steps } = state.file.log;
-    return recent_mean(points, points.length, round(1000 * points.length / steps));
-}
-
-// Without a log: the mean loss of the file's model over some documents.
-function* mean_pieces()
-{
-    const { stored, file } = state;
-    let loss = 0;
-    let tokens = 0;
-    for (const word of file.documents.slice(0, 60)) {
-        const pass = yield* loss_pieces(tape_for("mean"), stored, take_document(stored, word));
-        loss += pass.tape.value[pass.loss] * pass.n;
-        tokens += pass.n;
-    }
-    state.mean = loss / tokens;
-    draw_soon("time", "learn");
+    const { log } = state.file;
+    return log ? recent_mean(log.points, log.points.length, round(1000 * log.points.length / log.steps)) : null;
 }
 
 // To a moment that was kept: the nearest one at or before the step; "file" is the file's model. Returns its step.
@@ -334,7 +317,7 @@ function next_job()
         return undefined;
     }
     do_jobs.turn = !do_jobs.turn;
-    const order = ["compare", "worth", "unit", "mean", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
+    const order = ["compare", "worth", "unit", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
     return order.find((name) => jobs.has(name) && (!state.run.playing || name === "learn"));
 }
 

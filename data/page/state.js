@@ -37,7 +37,7 @@ const state = {
     // the number in the hand: was one dragged once, just now; what it says; is all that follows finite?
     has_dragged: false, was_drag: false, hand_says: "", is_finite: true,
     // gathered while nothing else is to do
-    survey: null, worth: { version: -1, layer: -1, losses: [] }, mean: null,
+    survey: null, worth: { version: -1, layer: -1, losses: [] },
     sampling: { temperature: 0.5, prompt: "", seed: 1, letters: null, steps: [] },
 };
 
@@ -63,40 +63,24 @@ function kept(key_of, make)
     };
 }
 
-// Which views a change of these concerns; all others concern every view.
-const FOLLOWS = {
-    edit: ["time", "next", "votes", "inspector", "made", "heads", "numbers", "learn", "walk"],
-    pos: ["chips", "next", "votes", "map", "heads", "numbers", "inspector", "made", "walk"],
-    value: ["votes", "map", "heads", "numbers", "inspector", "made", "file", "walk"],
-    votes: ["next", "votes", "walk"],
-    layer: ["map", "next", "heads", "units", "learn"],
-    head: ["next", "heads", "map"],
-    unit: ["units"],
-    walk: ["walk"],
-};
-
 // Changes what is chosen (a word, a position, a value, ...), the model or the edited number, and all that follows from
 // it. The element that was pressed stays where it is on the screen; `show` scrolls to the chosen value instead.
 function update(change, { replace = false, show = false } = {})
 {
-    const before = { ...state.choice };
-    const was_open = is_open();
+    const { value, pos } = state.choice;
     const anchor = pressed_in_main();
     const top = anchor && box_of(anchor).top;
     const scrolled = scrollY;
     follow(take(change));
     write_address(replace || "model" in change || "edit" in change);
     show_word();
-    const changed = Object.keys(change).filter((name) => !(name in before) || before[name] !== state.choice[name]);
-    const stale_views = changed.flatMap((name) => FOLLOWS[name] || Object.keys(VIEWS));
-    // beside the inspector their width is another
-    redraw(...stale_views, ...(is_open() !== was_open && is_wide(64) ? ["next", "votes", "learn", "samples"] : []));
+    redraw(...Object.keys(VIEWS));
     if (anchor && anchor.isConnected && !show) {
         scrollBy({ top: box_of(anchor).top - top, behavior: "instant" });
     } else if ("model" in change && scrollY !== scrolled) {
         scrollTo({ top: scrolled, behavior: "instant" });
     }
-    if (state.choice.value && (state.choice.value !== before.value || state.choice.pos !== before.pos)) {
+    if (state.choice.value && (state.choice.value !== value || state.choice.pos !== pos)) {
         by_id("panel").scrollTop = 0;
         show_chosen(show, anchor);
     }
@@ -275,8 +259,8 @@ function follow_address()
         pause();
         seek("file");
     }
-    update({ word: word ?? state.choice.word, pos: pos ?? max(0, state.shown.n - 2), value, votes, walk, silent, units },
-        { replace: true, show: value !== null });
+    update({ word: word ?? state.choice.word, pos: pos ?? max(0, state.shown.n - 2), value, votes, walk, silent,
+             units }, { replace: true, show: value !== null });
     by_id("word").value = state.choice.word;
     if (walk) {
         follow_walk();

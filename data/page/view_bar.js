@@ -94,7 +94,7 @@ function draw_now()
         state.edit ? [h(".soft", "changed"), link("undo", undo_edit)]
             : playing && playing.waits ? [h("", "learning …"), h("", h("span.soft", "step "), count(learned_steps()))]
             : [h("", h("span.soft", "step "), count(state.model.step)),
-               h("", h("span.soft", "loss "), loss === null ? "–" : loss.toFixed(2))]);
+               loss === null ? "" : h("", h("span.soft", "loss "), loss.toFixed(2))]);
 }
 
 // The other speeds: the film goes on from the same moment.

@@ -20,7 +20,8 @@ function maps_of(moment)
     const key = maps_key();
     if (moment.maps_key !== key) {
         moment.maps_key = key;
-        moment.maps = all_weights(finish(loss_pieces(tape_for("named", true), moment, state.shown.tokens, quiet_now())));
+        const tape = tape_for("named", true);
+        moment.maps = all_weights(finish(loss_pieces(tape, moment, state.shown.tokens, quiet_now())));
     }
     return moment.maps;
 }
@@ -38,7 +39,7 @@ function draw_moment({ step, moment }, until)
     const is_now = step === moment_now();
     const is_ready = moment && (moment.maps_key === maps_key() || is_small || clock() < until);
     const maps = is_ready ? maps_of(moment)[layer] : null;
-    const title = step === "file" ? `◆ ${count(state.stored.step)} · file` : `${count(step)}${is_now ? " · now" : ""}`;
+    const title = step === "file" ? `◆ ${count(state.stored.step)} · file` : count(step) + (is_now ? " · now" : "");
     if (moment && !is_ready) {
         draw_soon("learn");
     }

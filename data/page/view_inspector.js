@@ -154,7 +154,8 @@ function draw_parameter(at, w)
     adam_step(one, [tape.grad[at]]);
     const { params: [after], m: [m], v: [v] } = one;
     const rows = [["m, the mean of its gradients", m], ["v, of their squares", v], ["m, corrected", m / correct1],
-                  ["v, corrected", v / correct2], ["learning rate", lr], ["it moves by −rate · m / (√v + ε)", after - before],
+                  ["v, corrected", v / correct2], ["learning rate", lr],
+                  ["it moves by −rate · m / (√v + ε)", after - before],
                   ...(weight_decay ? [["of that, weight decay", -lr * weight_decay * before]] : []),
                   ["and becomes", after]];
     return [

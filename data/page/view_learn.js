@@ -83,8 +83,8 @@ function draw_curve()
     const { width, height, left, bottom, low, high, x, y } = frame;
     const dots = steps_to_show(end).map((step) => [step + 1, losses[step]]).filter(([, v]) => v >= low && v <= high);
     const at = (point) => `${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`;
-    const line = (key, points, stroke, wide, more) => s("path", { key, d: points.length ? `M${points.map(at).join("L")}` : "",
-        fill: "none", stroke, "stroke-width": wide, "stroke-linejoin": "round", ...more });
+    const line = (key, points, stroke, wide, more) => s("path", { key, fill: "none", stroke, "stroke-width": wide,
+        "stroke-linejoin": "round", d: points.length ? `M${points.map(at).join("L")}` : "", ...more });
     return s("svg.curve", { id: "curve", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img",
                             label: `the loss, step by step${loss === null ? "" : `; now ${loss.toFixed(2)}`}` },
         draw_curve_grid(frame),

@@ -77,7 +77,7 @@ function draw_group(key, stages)
     const where = state.model.n_layer > 1 && layer !== null ? `Layer ${layer}: ` : "";
     const text = where && group !== "MLP" ? group.toLowerCase() : group;
     const title = head === null ? where + text : `${where}${text} ${head}${is_silent(layer, head) ? ", silent" : ""}`;
-    return h("", { class: head === null ? "" : "of-head", key, style: head === null ? null : `--of: ${head_color(head)}` },
+    return h("", head === null ? { key } : { key, class: "of-head", style: `--of: ${head_color(head)}` },
         h("h3", head === null ? "" : head_tag(head), title), stages.map(draw_stage));
 }
 

@@ -49,14 +49,16 @@ function rows_of_votes(id)
     const self = row_of_vote("self", votes.self, "emb_norm.0", ["the letter ", letter, " itself"], [letter, " itself"]);
     const heads = votes.heads.map(({ layer, head, position, vote }) => {
         const who = `${of_layer(layer)}head ${head}`;
-        return row_of_vote(`h${layer}.${head}.${position}`, vote,
-            `${name_of(KINDS.attn_weights, layer, head)}.${position}`, [`${who}, looking at `, ...letter_parts(position)],
-            [`${who} at `, mono(seen_text(position))], { layer, position });
+        const value = `${name_of(KINDS.attn_weights, layer, head)}.${position}`;
+        return row_of_vote(`h${layer}.${head}.${position}`, vote, value,
+            [`${who}, looking at `, ...letter_parts(position)], [`${who} at `, mono(seen_text(position))],
+            { layer, position });
     });
     const act = model.activation === "relu2" ? KINDS.act2 : KINDS.act;
     const units = votes.units.filter(({ vote }) => vote !== 0).map(({ layer, unit, vote }) => {
         const who = `${of_layer(layer)}unit ${unit}`;
-        return row_of_vote(`u${layer}.${unit}`, vote, `${name_of(act, layer, null)}.${unit}`, [`${who} of the MLP`], [who]);
+        const value = `${name_of(act, layer, null)}.${unit}`;
+        return row_of_vote(`u${layer}.${unit}`, vote, value, [`${who} of the MLP`], [who]);
     });
     return { ...votes, id, self, heads, others: [...heads, ...units].sort((a, b) => abs(b.vote) - abs(a.vote)) };
 }
@@ -168,7 +170,10 @@ function draw_vote_arcs({ heads, self }, tabs)
         h(".vote-word", { "data-wide": wide > width + 1, style: `--tile: ${tile}px; --gap: ${gap}px` }, h("", {
             style: `width: ${wide}px` },
             arcs.length ? s("svg.arcs", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, ...HIDDEN },
-                arcs.map(draw_vote_arc), badges.map(draw_vote_badge)) : "",
+                arcs.map(draw_vote_arc),
+                badges.map(({ row, ...a }) => draw_badge(a, vote_text(row.vote), 46, 20, signed_color(row.vote), {
+                    key: `b${row.key}`, class: faded(row.key), onclick: choose_vote(row.value),
+                    ...pointing(row.key) }))) : "",
             h(".tiles", each(pos + 1, (position) => draw_vote_tile(position, heads, self, tile))))),
     ];
 }
@@ -192,14 +197,6 @@ function draw_vote_arc({ row, path, stroke })
     return s("path", { key: row.key, d: path, stroke: signed_color(row.vote), "stroke-width": stroke.toFixed(2),
         "stroke-dasharray": row.layer < state.model.n_layer - 1 ? "6 4" : null, class: `answers${faded(row.key)}`,
         "data-vote": row.key, onclick: choose_vote(row.value), ...pointing(row.key) });
-}
-
-function draw_vote_badge({ row, badge: [x, y] })
-{
-    return s("g.badge", { key: `b${row.key}`, class: faded(row.key), onclick: choose_vote(row.value),
-                          ...pointing(row.key) },
-        s("rect", { x: x - 23, y: y - 10, width: 46, height: 20, rx: 5, stroke: signed_color(row.vote) }),
-        s("text", { x, y: y + 0.5 }, vote_text(row.vote)));
 }
 
 function draw_vote_tile(position, heads, self, tile)

@@ -112,9 +112,9 @@ const STOPS = [
         scene: at_value(() => `${name_here(KINDS.q)}.0`), target: "#hand",
         ends: () => {
             const { really, said } = loss_moved();
-            const at = max(0, chosen_place());
+            const gradient = short(state.shown.tape.grad[max(0, chosen_place())]);
             return state.edit ? `Really ${signed(really)}; its gradient said ${signed(said)}.`
-                : `Its gradient is ${short(state.shown.tape.grad[at])}: 0.1 more should change the loss by a tenth of that.`;
+                : `Its gradient is ${gradient}: 0.1 more should change the loss by a tenth of that.`;
         },
     },
     {

@@ -54,59 +54,11 @@ function arcs_now(full)
         for (let head = 0; head < state.model.n_head; head++) {
             const weight = is_silent(layer, head) ? 0 : rows_of_weights(layer, head)[key];
             if (weight >= 0.05) {
-                arcs.push({ key, head, weight, thick: max(1, full * weight), text: String(head) });
+                arcs.push({ key, head, weight, thick: max(1, full * weight) });
             }
         }
     }
     return arcs;
-}
-
-// Where arcs begin and end. No two cross: near ones leave on the left, far ones on the right, and they land in the
-// reverse order.
-function place_arcs(arcs, pos, { tile, gap, space, height })
-{
-    const selves = arcs.filter((a) => a.key === pos);
-    const total = sum_of([...arcs, ...selves].map((a) => a.thick + space)) + (selves.length ? tile * 0.12 : 0);
-    const scale = min(1, tile * 0.94 / total);
-    const center = (key) => key * (tile + gap) + tile / 2;
-    const spread = (some, from, end) => some.reduce((x, a) => {
-        a[end] = x + a.thick * scale / 2;
-        return x + (a.thick + space) * scale;
-    }, from);
-    const x = spread([...selves].reverse(), center(pos) - total * scale / 2, "from");
-    spread(arcs, x + (selves.length ? tile * 0.12 * scale : 0), "to");
-    for (let key = 0; key < pos; key++) {
-        const group = arcs.filter((a) => a.key === key).reverse();
-        spread(group, center(key) - (sum_of(group.map((a) => a.thick + space)) - space) * scale / 2, "from");
-    }
-    const widest = max(1, ...arcs.map((a) => (a.to - a.from) / 2));
-    const reach = min(height - 22, widest * 1.15);
-    for (const a of arcs) {
-        a.rx = (a.to - a.from) / 2;
-        a.ry = reach * (a.rx / widest) ** 0.8;
-        a.middle = (a.from + a.to) / 2;
-        a.stroke = a.thick * scale;
-        const [from, to, rx, ry] = [a.from, a.to, a.rx, a.ry].map((x) => x.toFixed(1));
-        a.path = `M${from} ${height}A${rx} ${ry} 0 0 1 ${to} ${height}`;
-    }
-    return arcs;
-}
-
-// Badges on the arcs, the largest first: each moves along its arc to where no other is, else it is dropped.
-function place_badges(arcs, { height, wide, tall })
-{
-    const taken = [];
-    return arcs.filter((a) => {
-        const spots = [90, 102, 78, 114, 66, 126, 54, 138].map((angle) => [
-            a.middle - a.rx * Math.cos(angle * Math.PI / 180), height - a.ry * Math.sin(angle * Math.PI / 180)]);
-        const is_free = ([x, y]) => y < height - tall / 2
-            && taken.every(([tx, ty]) => abs(tx - x) > wide + 2 || abs(ty - y) > tall + 2);
-        a.badge = spots.find(is_free);
-        if (a.badge) {
-            taken.push(a.badge);
-        }
-        return a.badge;
-    });
 }
 
 // Arcs from the chosen character back to those that each head looks at. Their badges answer as the list of heads does.
@@ -123,10 +75,8 @@ function draw_arcs(tile, gap, is_phone)
     return s("svg.arcs", { width, height, viewBox: `0 0 ${width} ${height}`, ...HIDDEN },
         arcs.map((a) => s("path", { key: `${a.head} ${a.key}`, d: a.path, stroke: head_color(a.head), pathLength: 1,
                                     "stroke-width": a.stroke.toFixed(2), class: fades(a) })),
-        badges.map(({ head, key, badge: [x, y], ...a }) => s("g.badge", { key: `b${head} ${key}`, class: fades({ head }),
-            "data-head": head, onclick: () => keep_head(head), ...hovering(head) },
-        s("rect", { x: x - 9, y: y - 9, width: 18, height: 18, rx: 5, stroke: head_color(head) }),
-        s("text", { x, y: y + 0.5 }, a.text))));
+        badges.map((a) => draw_badge(a, String(a.head), 18, 18, head_color(a.head), { key: `b${a.head} ${a.key}`,
+            class: fades(a), "data-head": a.head, onclick: () => keep_head(a.head), ...hovering(a.head) })));
 }
 
 // What a head looks at from the chosen position.
