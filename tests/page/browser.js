@@ -706,9 +706,11 @@ const slowness = (tab) => tab.evaluate(() => {
     return Math.max(1, Math.min(...times) / 10);
 });
 
+const median = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+
 // The main thread's time of a letter typed, of the longest of three presses, and of a frame while the run plays, its
 // learning included.
-async function measure(tab)
+async function measure(tab, is_whole)
 {
     const typed = [], pressed = [];
     await press(tab, "#word");
@@ -716,6 +718,9 @@ async function measure(tab)
     for (const c of "nabelo") {
         await rest(300);
         typed.push(await time_of(tab, () => tab.keyboard.type(c).then(() => settle(tab))));
+    }
+    if (!is_whole) {
+        return { key: median(typed) };
     }
     await go(tab, "#word=elyanah&pos=6");
     await press(tab, "[data-open=q]");
@@ -734,7 +739,7 @@ async function measure(tab)
         count();
     })); });
     await press(tab, "#play");
-    return { key: typed.sort((a, b) => a - b)[3], tap: Math.max(...pressed), frame: playing / frames };
+    return { key: median(typed), tap: Math.max(...pressed), frame: playing / frames };
 }
 
 // How long it takes. Other programs may be at work on this machine, so what counts is the processor's time, not the
@@ -748,7 +753,8 @@ async function check_speed(file, limits, name)
     for (let round = 0; round < 4 && !Object.keys(limits).every(is_good); round++) {
         const tab = await open_tab(file, 1280);
         await rest(1200);
-        const factor = await slowness(tab), seen = await measure(tab);
+        await tab.evaluate(() => { window.tasks.length = 0; });
+        const factor = await slowness(tab), seen = await measure(tab, limits.tap);
         seen.paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
         seen.piece = await tab.evaluate(() => Math.max(0, ...window.tasks));
         for (const what of Object.keys(limits)) {
