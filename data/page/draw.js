@@ -122,7 +122,6 @@ function fit_layout()
     } else {
         bar.after(time);
     }
-    document.body.classList.toggle("few", !is_wide(48));
     by_id("strip").style.top = `${bar.offsetHeight}px`;
     document.documentElement.style.setProperty("--top", `${bar.offsetHeight + by_id("strip").offsetHeight}px`);
 }
