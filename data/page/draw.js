@@ -67,14 +67,23 @@ function draw_some()
     }
 }
 
-// What was never drawn is drawn when nothing else is to do.
+// What is not in view is drawn when nothing else is to do, so that nothing moves when it comes into view. What one reads
+// stays in its place.
 function draw_rest()
 {
-    const id = Object.keys(VIEWS).find((each_id) => !drawn_at.has(each_id));
-    if (id && !state.run.playing && state.is_small) {
-        draw(id);
-        draw_some.later = setTimeout(draw_rest, 30);
+    const id = sections().find((each_id) => stale.has(each_id));
+    if (!id || state.run.playing || !state.is_small) {
+        return;
     }
+    const box = by_id(id);
+    const { bottom, height } = box_of(box);
+    if (!is_touched()) {
+        draw(id);
+        if (bottom < top_height()) {
+            scrollBy({ top: box_of(box).height - height, behavior: "instant" });
+        }
+    }
+    draw_some.later = setTimeout(draw_rest, 30);
 }
 
 // A frame of the run: every view follows it, and the time first.

@@ -196,17 +196,12 @@ async function train(n)
     return losses;
 }
 
-// A step of the page's own model. Where the learner has not been yet, its loss is kept.
+// A step of the run, of the page's own model; returns the loss before it.
 function step_of_run()
 {
-    const { model, file, run } = state;
-    const { step } = model;
-    const words = documents_of(model, file.documents, file.n_documents, step);
-    const loss = finish(step_pieces(tape_for("work"), model, words, quiet_now()));
-    if (run.silent === silent_text() && step === run.losses.length && !run.on_word.length) {
-        run.losses.push(loss);
-    }
-    return loss;
+    const { model, file } = state;
+    const words = documents_of(model, file.documents, file.n_documents, model.step);
+    return finish(step_pieces(tape_for("work"), model, words, quiet_now()));
 }
 
 // One step on a word; returns the loss before it.
@@ -313,7 +308,7 @@ function start_job(name, pieces)
 
 function next_job()
 {
-    if (document.hidden || clock() < do_jobs.touched + 250) {
+    if (document.hidden || is_touched()) {
         return undefined;
     }
     do_jobs.turn = !do_jobs.turn;
@@ -339,3 +334,4 @@ function do_jobs()
 }
 
 do_jobs.touched = -Infinity;
+const is_touched = () => clock() < do_jobs.touched + 250;
