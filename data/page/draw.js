@@ -67,7 +67,7 @@ function draw_some()
     }
 }
 
-// What is not in view is drawn when nothing else is to do, so that nothing moves when it comes into view. What one reads
+// What is not in view is drawn when nothing else is to do, so that nothing moves when it comes there. What one reads
 // stays in its place.
 function draw_rest()
 {
