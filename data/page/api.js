@@ -1,8 +1,6 @@
 // window.microgpt: what the page knows, for scripts and tests.
 "use strict";
 
-const of_heads = (silent) => ({ heads: new Set(silent.map(([l, k]) => l * state.model.n_head + k)), units: [] });
-
 function all_weights(pass)
 {
     const { n_layer, n_head } = pass.model;
@@ -28,7 +26,8 @@ const api = {
 
     forward(word, { silent = [] } = {})
     {
-        const { model, tapes: { named: tape } } = state;
+        const { model } = state;
+        const tape = tape_for("named", true);
         const pass = finish(loss_pieces(tape, model, take_document(model, word), of_heads(silent)));
         return {
             tokens: pass.tokens,
@@ -42,7 +41,8 @@ const api = {
 
     backward(word)
     {
-        const { model, tapes: { work: tape } } = state;
+        const { model } = state;
+        const tape = tape_for("work");
         const pass = finish(loss_pieces(tape, model, take_document(model, word)));
         const grads = {};
         clear_grads(tape);
@@ -53,15 +53,8 @@ const api = {
         return { loss: tape.value[pass.loss], grads };
     },
 
-    step(word)
-    {
-        const loss = finish(step_pieces(state.tapes.work, state.model, [word], quiet_now()));
-        state.run.on_word.push({ word, loss });
-        update({ model: state.model });
-        return loss;
-    },
-
     reset() { seek("file"); },
+    step: step_on,
     forget,
     train,
     seek,
@@ -75,12 +68,10 @@ const api = {
 
     votes(word, pos, id)
     {
-        const { model, tapes: { named: tape }, shown, choice } = state;
-        if (word === choice.word) {
-            return votes_in(shown, pos, id, quiet_now());
-        }
-        return votes_in(finish(loss_pieces(tape, model, take_document(model, word), quiet_now())), pos, id,
-            quiet_now());
+        const { model, shown, choice } = state;
+        const pass = word === choice.word ? shown
+            : finish(loss_pieces(tape_for("named", true), model, take_document(model, word), quiet_now()));
+        return votes_in(pass, pos, id, quiet_now());
     },
 
     explain(name, i, pos)
@@ -90,17 +81,15 @@ const api = {
         const { tape } = pass;
         const at = place_of(tape, name, i, pos);
         const values = computed(pass);
-        const named = (place) => {
+        const named = ({ at: place, ...more }) => {
             const a = place < 0 ? null : address_of(tape, place);
-            return a ? { name: `${a.name}.${a.i}`, pos: a.pos } : { name: "constant", pos: null };
+            return a ? { name: `${a.name}.${a.i}`, pos: a.pos, ...more } : { name: "constant", pos: null, ...more };
         };
-        const users = users_of(tape, at, values).map((u) => ({ ...named(u.at), adds: u.adds }));
-        if (at === pass.loss) {
-            users.push({ name: "backward", pos: null, adds: 1 });
-        }
-        const operands = operands_of(tape, at, values).map((o) =>
-            ({ ...named(o.at), value: o.value, derivative: o.derivative }));
-        const l = line_of(tape, at);
-        return { value: values[at], grad: tape.grad[at], op: l ? l.op.name : "parameter", operands, users };
+        const from_backward = at === pass.loss ? [{ name: "backward", pos: null, adds: 1 }] : [];
+        return {
+            value: values[at], grad: tape.grad[at], op: line_of(tape, at)?.op.name || "parameter",
+            operands: operands_of(tape, at, values).map(named),
+            users: [...users_of(tape, at, values).map(named), ...from_backward],
+        };
     },
 };

@@ -36,6 +36,8 @@ const to_draw = (content) =>
     [content].flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false && c !== "");
 const mono = (text) => h("bdi.mono", text);
 const number = (text) => h("span.number", text);
+const button = (id, text, onclick, more = {}) => h("button.button", { id, onclick, ...more }, text);
+const link = (text, onclick, more = {}) => h("button.link", { onclick, ...more }, text);
 
 // Changes the content of a box to what should be there: only what differs is touched, so that focus, scrolling and
 // presses stay with their elements.
@@ -43,12 +45,9 @@ function patch(box, wanted)
 {
     const keys = new Set(wanted.map((w) => w.key));
     const keyed = new Map([...box.childNodes].filter((e) => e.key !== undefined).map((e) => [e.key, e]));
-    const is_gone = (e) => e.key !== undefined && !keys.has(e.key);
+    [...keyed].filter(([key]) => !keys.has(key)).forEach(([, e]) => e.remove());
     let next = box.firstChild;
     for (const w of wanted) {
-        while (next && is_gone(next)) {
-            next = removed(next);
-        }
         const e = w.tag === undefined ? text_node(next, w) : element_for(next, w, keyed);
         if (e === next) {
             next = next.nextSibling;
@@ -60,15 +59,10 @@ function patch(box, wanted)
         }
     }
     while (next) {
-        next = removed(next);
+        const after = next.nextSibling;
+        next.remove();
+        next = after;
     }
-}
-
-function removed(e)
-{
-    const next = e.nextSibling;
-    e.remove();
-    return next;
 }
 
 function text_node(next, text)
@@ -99,14 +93,14 @@ function patch_element(e, { attributes, children })
     const { has } = e;
     e.has = attributes;
     for (const name in has) {
-        if (!(name in attributes) && !name.startsWith("on") && name !== "key" && name !== "paint") {
-            e.removeAttribute(name);
+        if (!(name in attributes)) {
+            patch_attribute(e, name, null, has[name]);
         }
     }
     for (const name in attributes) {
         patch_attribute(e, name, attributes[name], has[name]);
     }
-    // a canvas, drawn again when `painted` differs
+    // a canvas is drawn again when `painted` differs
     if (!attributes.paint) {
         patch(e, children);
     } else if (has.painted !== attributes.painted) {
@@ -120,20 +114,12 @@ function patch_attribute(e, name, value, had)
         return;
     }
     if (name.startsWith("on")) {
-        e.listens = e.listens || new Set();
-        if (!e.listens.has(name)) {
-            e.listens.add(name);
-            e.addEventListener(name.slice(2), (event) => e.has[name] && e.has[name](event));
-        }
+        e[name] ||= (event) => e.has[name]?.(event);
     } else if (name.startsWith(".")) {
-        if (e[name.slice(1)] !== value) {
-            e[name.slice(1)] = value;
-        }
+        e[name.slice(1)] = value;
+    } else if (had !== value && (value === null || value === undefined || value === false)) {
+        e.removeAttribute(name);
     } else if (had !== value) {
-        if (value === null || value === undefined || value === false) {
-            e.removeAttribute(name);
-        } else {
-            e.setAttribute(name, value === true ? "" : value);
-        }
+        e.setAttribute(name, value === true ? "" : value);
     }
 }

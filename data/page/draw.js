@@ -1,59 +1,36 @@
-// When views are drawn, and where the page stands: what is near the screen first, the rest when it comes near.
+// When views are drawn, and where the page stands: what is in view first, the rest when it comes there.
 "use strict";
 
-const VIEW_NAMES = ["time", "chips", "map", "next", "votes", "inspector", "made", "learn", "heads", "units", "numbers",
-                    "samples", "points", "file", "walk"];
-const SECTIONS = ["next", "votes", "learn", "heads", "units", "numbers", "samples", "points", "file"];
-// these wait while the run plays
-const WAIT = new Set(["units", "numbers", "samples", "points", "file", "inspector", "made"]);
-// these answer at once, the others in the next frames
-const AT_ONCE = new Set(["time", "chips", "next", "votes", "inspector", "walk"]);
-// to draw; drawn at least once; on the screen or almost; on the screen
-const stale = new Set(VIEW_NAMES);
-const drawn = new Set();
-const near = new Set(["time", "chips", "map", "inspector", "made", "walk", "next", "votes"]);
-const in_view = new Set(["time", "chips", "map", "inspector", "walk", "next"]);
+// to draw; in view; when each was drawn last
+const stale = new Set();
+const in_view = new Set(["time", "chips", "map", "inspector", "made", "walk", "next", "votes"]);
+const drawn_at = new Map();
+// of a frame, in milliseconds
+const FRAME = 12;
 
 // Draws a view: only what differs is touched.
 function draw(id)
 {
-    const box = SECTIONS.includes(id) ? by_id(id).lastElementChild : by_id(id);
+    const { draw: content, is_section, then } = VIEWS[id];
+    const box = is_section ? by_id(id).lastElementChild : by_id(id);
     stale.delete(id);
-    drawn.add(id);
-    patch(box, to_draw(VIEWS[id]()));
+    drawn_at.set(id, clock());
+    patch(box, to_draw(content()));
     prepare_rows(box);
-    if (id === "map") {
-        draw_residuals();
-    } else if (id === "next") {
-        show_tile();
-    } else if (id === "votes") {
-        by_id("votes").hidden = state.choice.votes === null;
-        show_end_of_votes(box.querySelector(".vote-word"));
-    } else if (id === "walk") {
-        mark_target();
+    if (then) {
+        then(id);
     }
 }
 
-// Of a long word, the letter read, which is the last one, is in view.
-function show_end_of_votes(box)
-{
-    const key = `${state.choice.word} ${state.choice.pos}`;
-    if (box && "wide" in box.dataset && box.at !== key) {
-        box.at = key;
-        box.scrollLeft = box.scrollWidth;
-    }
-}
-
-// What is near and answers at once is drawn now, all else in the next frames.
+// What is in view and answers at once is drawn now, all else in the next frames.
 function redraw(...ids)
 {
     ids.forEach((id) => stale.add(id));
-    VIEW_NAMES.filter((id) => stale.has(id) && AT_ONCE.has(id) && near.has(id)).forEach(draw);
+    Object.keys(VIEWS).filter((id) => stale.has(id) && VIEWS[id].is_quick && in_view.has(id)).forEach(draw);
     draw_soon();
 }
 
-// After the next frame, so that what answers at once is seen first; 12 ms at a time. What was never drawn is drawn when
-// nothing else is to do.
+// After the next frame, so that what answers at once is seen first.
 function draw_soon(...ids)
 {
     ids.forEach((id) => stale.add(id));
@@ -63,74 +40,79 @@ function draw_soon(...ids)
     }
 }
 
-function draw_some()
+// What is stale and in view, as far as a frame goes; what was drawn longest ago comes first. Is something left?
+function draw_in_view()
 {
-    const until = clock() + 12;
-    const ready = VIEW_NAMES.filter((id) => stale.has(id) && near.has(id) && !(state.run.playing && WAIT.has(id)));
-    draw_soon.asked = false;
-    for (const [k, id] of ready.entries()) {
+    const until = clock() + FRAME;
+    const age = (id) => drawn_at.get(id) || 0;
+    const ready = Object.keys(VIEWS).filter((id) => stale.has(id) && in_view.has(id)
+        && !(state.run.playing && VIEWS[id].waits)).sort((a, b) => age(a) - age(b));
+    for (const id of ready) {
         draw(id);
-        if (clock() > until && k < ready.length - 1) {
-            draw_soon();
-            return;
+        if (clock() > until) {
+            break;
         }
     }
+    return ready.some((id) => stale.has(id));
+}
+
+function draw_some()
+{
+    draw_soon.asked = false;
     clearTimeout(draw_some.later);
-    if (!state.run.playing && state.tapes.is_small && drawn.size < VIEW_NAMES.length) {
+    if (draw_in_view()) {
+        draw_soon();
+    } else {
         draw_some.later = setTimeout(draw_rest, 200);
     }
 }
 
+// What is not in view is drawn when nothing else is to do, so that nothing moves when it comes there. What one reads
+// stays in its place.
 function draw_rest()
 {
-    const id = VIEW_NAMES.find((each_id) => !drawn.has(each_id));
-    if (id && !state.run.playing) {
-        draw(id);
-        draw_some.later = setTimeout(draw_rest, 30);
+    const id = sections().find((each_id) => stale.has(each_id));
+    if (!id || state.run.playing || !state.is_small) {
+        return;
     }
-}
-
-// A frame of the run: what is in view, and of that the first that fits into 12 ms; the rest has its turn in the next
-// one.
-function draw_frame()
-{
-    const until = clock() + 12;
-    VIEW_NAMES.forEach((id) => stale.add(id));
-    const ready = VIEW_NAMES.filter((id) => in_view.has(id) && !WAIT.has(id));
-    const order = [...ready.slice(draw_frame.next), ...ready.slice(0, draw_frame.next)];
-    draw("time");
-    for (const id of order.filter((each_id) => each_id !== "time")) {
+    const box = by_id(id);
+    const { bottom, height } = box_of(box);
+    if (!is_touched()) {
         draw(id);
-        if (clock() > until) {
-            draw_frame.next = ready.indexOf(id) + 1;
-            return;
+        if (bottom < top_height()) {
+            scrollBy({ top: box_of(box).height - height, behavior: "instant" });
         }
     }
+    draw_some.later = setTimeout(draw_rest, 30);
 }
 
-draw_frame.next = 0;
+// A frame of the run: every view follows it, and the time first.
+function draw_frame()
+{
+    Object.keys(VIEWS).forEach((id) => stale.add(id));
+    draw("time");
+    draw_in_view();
+}
 
 function watch_sections()
 {
-    const watch = (set, rootMargin) => {
-        const observer = new IntersectionObserver((entries) => {
-            for (const { target, isIntersecting } of entries) {
-                set[isIntersecting ? "add" : "delete"](target.id);
-            }
-            draw_soon();
-        }, { rootMargin });
-        SECTIONS.filter((id) => set === in_view || id !== "votes").forEach((id) => observer.observe(by_id(id)));
-    };
-    watch(near, "200px 0px 200px 0px");
-    watch(in_view, "0px");
+    const observer = new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+            in_view[isIntersecting ? "add" : "delete"](target.id);
+        }
+        draw_soon();
+    });
+    sections().filter((id) => id !== "votes").forEach((id) => observer.observe(by_id(id)));
 }
+
+const sections = () => Object.keys(VIEWS).filter((id) => VIEWS[id].is_section);
 
 // The width of an element, measured once until the layout changes: to ask after every change would be slow.
 let widths = {};
 
 function width_of(id, otherwise)
 {
-    widths[id] = widths[id] || (by_id(id) ? by_id(id).clientWidth : 0);
+    widths[id] ||= by_id(id) ? by_id(id).clientWidth : 0;
     return widths[id] || otherwise;
 }
 
@@ -144,16 +126,16 @@ function fit_layout()
     forget_widths();
     const bar = by_id("bar");
     const time = by_id("time");
-    const is_one_row = is_wide(64);
-    if (is_one_row !== (time.parentElement !== bar.parentElement)) {
-        is_one_row ? bar.firstElementChild.append(time) : bar.after(time);
+    if (is_wide(64)) {
+        bar.firstElementChild.append(time);
+    } else {
+        bar.after(time);
     }
-    document.body.classList.toggle("few", !is_wide(48));
     by_id("strip").style.top = `${bar.offsetHeight}px`;
     document.documentElement.style.setProperty("--top", `${bar.offsetHeight + by_id("strip").offsetHeight}px`);
 }
 
-const top_height = () => parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top")) || 98;
+const top_height = () => parseFloat(document.documentElement.style.getPropertyValue("--top"));
 
 function clear_bottom()
 {
@@ -164,7 +146,7 @@ function clear_bottom()
 // The chosen value's row comes into view, unless it is there already or one is at work elsewhere in the page.
 function show_chosen(always, anchor)
 {
-    if (!always && anchor && !by_id("panel").contains(document.activeElement)) {
+    if (!always && anchor) {
         return keep_clear(anchor);
     }
     open_row_of(chosen_place());
@@ -187,14 +169,9 @@ function keep_clear(e)
 // What stands above and is not drawn yet would push it away later.
 function draw_all_above(e)
 {
-    for (const id of state.tapes.is_small && !state.run.playing ? SECTIONS : []) {
-        if (stale.has(id)) {
-            draw(id);
-        }
-        if (by_id(id).contains(e)) {
-            return;
-        }
-    }
+    const of = sections().findIndex((id) => by_id(id).contains(e));
+    const above = state.is_small && !state.run.playing ? sections().slice(0, of + 1) : [];
+    above.filter((id) => stale.has(id)).forEach(draw);
 }
 
 function scroll_into_view(e, where)
@@ -205,7 +182,7 @@ function scroll_into_view(e, where)
     const bottom = clear_bottom() - 12;
     const behavior = is_calm() ? "instant" : "smooth";
     if (where === "start") {
-        scrollBy({ top: box.top - top_height() - 16, behavior });
+        scrollBy({ top: box.top - top - 4, behavior });
     } else if (box.top < top || box.bottom > bottom) {
         scrollBy({ top: box.top - max(top, (top + bottom - box.height) / 2), behavior });
     }
@@ -213,15 +190,18 @@ function scroll_into_view(e, where)
 
 const scroll_to_top = () => scrollTo({ top: 0, behavior: is_calm() ? "instant" : "smooth" });
 
-// Of a word wider than the screen, the chosen character is in view.
-function show_tile()
+// Of a word wider than its box, the letter at hand comes into view when it is another.
+function show_letter(id)
 {
-    const box = by_id("tiles-box");
-    const tile = box && box.querySelector(`.tile:nth-child(${state.choice.pos + 1})`);
-    if (tile && "wide" in box.dataset) {
-        const left = tile.offsetLeft - box.offsetLeft;
-        if (left < box.scrollLeft || left + tile.offsetWidth > box.scrollLeft + box.clientWidth) {
-            box.scrollLeft = left - box.clientWidth / 2;
-        }
+    const { word, pos } = state.choice;
+    const box = by_id(id).querySelector("[data-wide]");
+    const letter = box && box.querySelector(".here");
+    if (!letter || box.shows === `${pos} ${word}`) {
+        return;
+    }
+    const left = letter.offsetLeft - box.offsetLeft;
+    box.shows = `${pos} ${word}`;
+    if (left < box.scrollLeft || left + letter.offsetWidth > box.scrollLeft + box.clientWidth) {
+        box.scrollLeft = left - box.clientWidth / 2;
     }
 }

@@ -9,10 +9,7 @@ function index_tape(tape)
     }
     tape.line_of = new Int32Array(tape.size).fill(-1);
     tape.vector_of = new Int32Array(tape.size);
-    for (let i = 0; i < tape.n_lines; i++) {
-        const l = tape.lines[i];
-        tape.line_of.fill(i, l.out, l.out + l.op.makes(l));
-    }
+    tape.lines.slice(0, tape.n_lines).forEach((l, i) => tape.line_of.fill(i, l.out, l.out + size_of(l)));
     tape.vectors.forEach((vector, i) => tape.vector_of.fill(i, vector.at, vector.at + vector.n));
 }
 
@@ -48,14 +45,10 @@ function operands_of(tape, i, values = tape.value)
 {
     const l = line_of(tape, i);
     const operands = [];
-    if (!l) {
-        return operands;
-    }
-    l.op.operands(values, l, i - l.out, (at, derivative) => operands.push({ at, value: values[at], derivative }));
+    l?.op.operands(values, l, i - l.out, (at, derivative) => operands.push({ at, value: values[at], derivative }));
     const { add_const, mul_const, shift } = operations;
-    if ([add_const, mul_const, shift].includes(l.op)) {
-        const derivative = l.op === mul_const ? values[l.a + i - l.out] : 1;
-        operands.push({ at: -1, value: l.c, derivative });
+    if (l && [add_const, mul_const, shift].includes(l.op)) {
+        operands.push({ at: -1, value: l.c, derivative: l.op === mul_const ? operands[0].value : 1 });
     }
     return operands;
 }
@@ -105,24 +98,21 @@ function change_pass(pass, at, value)
     if (pass.base) {
         tape.value.set(pass.base);
     }
-    if (value === null) {
-        pass.base = null;
-        return;
+    pass.base = value === null ? null : pass.base || tape.value.slice();
+    if (value !== null) {
+        replay(tape, at, value);
     }
-    pass.base = pass.base || tape.value.slice();
-    replay(tape, at, value);
 }
 
 // Computes every line again from the one that made this number on, with another number in its place.
 function replay(tape, at, value)
 {
-    const is_parameter = at < tape.model.num_params;
-    const from = max(0, line_number(tape, at));
+    const made_by = line_number(tape, at);
     tape.value[at] = value;
-    for (let i = from; i < tape.n_lines; i++) {
+    for (let i = max(0, made_by); i < tape.n_lines; i++) {
         const l = tape.lines[i];
         l.op.forward(tape.value, l);
-        if (i === from && !is_parameter) {
+        if (i === made_by) {
             tape.value[at] = value;
         }
     }

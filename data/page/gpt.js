@@ -16,9 +16,9 @@ const KINDS = {
     q: { block: "q", says: "the query: what it looks for", by_head: true,
          code: "double *q = linear(tape, x, layer->attn_wq);" },
     k: { block: "k", says: "the key: what it can be found by", by_head: true,
-         code: "linear_into(tape, k, x, layer->attn_wk);" },
+         code: "double *k = linear(tape, x, layer->attn_wk);" },
     v: { block: "v", says: "the value: what it tells", by_head: true,
-         code: "linear_into(tape, v, x, layer->attn_wv);" },
+         code: "double *v = linear(tape, x, layer->attn_wv);" },
     attn_logits: { block: "heads", says: "how well its query fits each key", labels: "positions",
                    code: "double *attn_logits = ag_row_dots(tape, q_h, k_h, seen, n_embd, head_dim, " +
                          "1 / sqrt((double)head_dim));" },
@@ -55,8 +55,7 @@ const KINDS = {
 };
 // The heading above the stages of a block.
 const GROUPS = { embed: "Embedding", heads: "Head", wo: "After the heads", add: "After the heads", mid: "MLP",
-    mlp: "MLP",
-                 out: "MLP", logits: "Guess", probs: "Guess", loss: "Loss" };
+                 mlp: "MLP", out: "MLP", logits: "Guess", probs: "Guess", loss: "Loss" };
 for (const [name, kind] of Object.entries(KINDS)) {
     kind.name = kind.name || name;
     kind.group = GROUPS[kind.block] || "Attention";
@@ -78,77 +77,69 @@ function stage(tape, kind, pos, at, n, { layer = null, head = null, w = null } =
     const name = stage_name(tape.model, kind, layer, head);
     const made = { kind, pos, at, n, layer, head, w, name };
     const names = tape.by_name[pos] = tape.by_name[pos] || new Map();
-    for (; tape.unnamed_vectors < tape.vectors.length; tape.unnamed_vectors++) {
-        const vector = tape.vectors[tape.unnamed_vectors];
+    for (; tape.unnamed < tape.vectors.length; tape.unnamed++) {
+        const vector = tape.vectors[tape.unnamed];
         vector.stage = made;
         if (vector.part && !names.has(`${name}.${vector.part}`)) {
             names.set(`${name}.${vector.part}`, vector);
         }
-    }
-    for (; tape.unnamed_lines < tape.n_lines; tape.unnamed_lines++) {
-        tape.lines[tape.unnamed_lines].stage = made;
     }
     names.set(name, made);
     (tape.stages[pos] = tape.stages[pos] || []).push(made);
     return at;
 }
 
-// x dot each of n rows of b.
-function row_dots(tape, x, b, n, length, stride, { out = -1, part = "" } = {})
+// x dot each of n rows of b, or of n columns.
+function dots_of(tape, x, b, n, length, { stride = length, by_column = false, out = -1, part = "" } = {})
 {
     const { products, sum, dots } = operations;
     if (!tape.atomic) {
-        return record(tape, dots, n, x, { b, length, stride, out, part });
+        return record(tape, dots, n, x, { b, length, stride, by_column, out, part });
     }
-    const each_product = record(tape, products, n, x, { b, length, stride, part: "products" });
+    const each_product = record(tape, products, n, x, { b, length, stride, by_column, part: "products" });
     return record(tape, sum, n, each_product, { length, out, part });
 }
 
-const linear = (tape, x, w, out = -1) => row_dots(tape, x, w.at, w.rows, w.cols, w.cols, { out });
-
-// The rows of b, weighted and added.
-function weighted_sum(tape, weights, b, n, length, stride)
-{
-    const { shares, sum, mix } = operations;
-    if (!tape.atomic) {
-        return record(tape, mix, n, weights, { b, length, stride });
-    }
-    const each_product = record(tape, shares, n, weights, { b, length, stride, part: "products" });
-    return record(tape, sum, length, each_product, { length: n });
-}
+const linear = (tape, x, w, out = -1) => dots_of(tape, x, w.at, w.rows, w.cols, { out });
 
 function softmax(tape, logits, n)
 {
-    const { shift, exp, sum, pow, mul_scalar } = operations;
+    const { shift, exp, sum, pow, mul } = operations;
     const shifted = record(tape, shift, n, logits, { part: "shifted" });
     const exps = record(tape, exp, n, shifted, { part: "exps" });
     const total = record(tape, sum, 1, exps, { length: n, part: "total" });
-    return record(tape, mul_scalar, n, exps, { b: record(tape, pow, 1, total, { c: -1, part: "inverse" }) });
+    const inverse = record(tape, pow, 1, total, { c: -1, part: "inverse" });
+    return record(tape, mul, n, exps, { b: inverse, stride: 0 });
 }
 
 function rmsnorm(tape, x, n)
 {
-    const { mul, sum, mul_const, add_const, pow, mul_scalar } = operations;
+    const { mul, sum, mul_const, add_const, pow } = operations;
     const squares = record(tape, mul, n, x, { b: x, part: "squares" });
     const sum_of_squares = record(tape, sum, 1, squares, { length: n, part: "sum" });
     const ms = record(tape, mul_const, 1, sum_of_squares, { c: 1 / n, part: "ms" });
     const ms_eps = record(tape, add_const, 1, ms, { c: 1e-5, part: "ms_eps" });
     const scale = record(tape, pow, 1, ms_eps, { c: -0.5, part: "scale" });
-    return record(tape, mul_scalar, n, x, { b: scale });
+    return record(tape, mul, n, x, { b: scale, stride: 0 });
 }
 
 // What is silent: heads as layer * n_head + head, and for each layer a set of units.
 const NOTHING = { heads: new Set(), units: [] };
 
+// Parts side by side, as a vector of their own; those that are silent give zeros.
+function side_by_side(tape, parts, size, is_silent)
+{
+    const { copy, zero } = operations;
+    const at = room_for(tape, parts.length * size);
+    parts.forEach((part, k) => record(tape, is_silent(k) ? zero : copy, size, part, { out: at + k * size }));
+    return at;
+}
+
 // The cache of keys and values: room for so many positions.
 function new_cache(tape, model, positions)
 {
-    const cache = { keys: [], values: [] };
-    for (let li = 0; li < model.n_layer; li++) {
-        cache.keys.push(room_for(tape, positions * model.n_embd));
-        cache.values.push(room_for(tape, positions * model.n_embd));
-    }
-    return cache;
+    const rooms = () => each(model.n_layer, () => room_for(tape, positions * model.n_embd));
+    return { keys: rooms(), values: rooms() };
 }
 
 // One position: scores for every token that may come next.
@@ -182,8 +173,7 @@ function gpt(tape, model, token_id, pos_id, cache, quiet)
 function attention(tape, model, x, layer, pos_id, { keys, values }, quiet)
 {
     const { n_embd, n_head, head_dim, state_dict } = model;
-    const { mul_const, copy, zero } = operations;
-    const w = (name) => state_dict[`layer${layer}.${name}`];
+        const w = (name) => state_dict[`layer${layer}.${name}`];
     const made = (kind, at, n, where) => stage(tape, kind, pos_id, at, n, { layer, ...where });
     const seen = pos_id + 1;
     const here = pos_id * n_embd;
@@ -193,18 +183,15 @@ function attention(tape, model, x, layer, pos_id, { keys, values }, quiet)
     const head_outs = [];
     for (let head = 0; head < n_head; head++) {
         const hs = head * head_dim;
-        const fits = row_dots(tape, q + hs, keys[layer] + hs, seen, head_dim, n_embd, { part: "dots" });
-        const scaled = record(tape, mul_const, seen, fits, { c: 1 / sqrt(head_dim) });
+        const fits = dots_of(tape, q + hs, keys[layer] + hs, seen, head_dim, { stride: n_embd, part: "dots" });
+        const scaled = record(tape, operations.mul_const, seen, fits, { c: 1 / sqrt(head_dim) });
         const attn_logits = made(KINDS.attn_logits, scaled, seen, { head });
         const attn_weights = made(KINDS.attn_weights, softmax(tape, attn_logits, seen), seen, { head });
-        const mixed_values = weighted_sum(tape, attn_weights, values[layer] + hs, seen, head_dim, n_embd);
+        const mixed_values = dots_of(tape, attn_weights, values[layer] + hs, head_dim, seen,
+            { stride: n_embd, by_column: true });
         head_outs.push(made(KINDS.head_out, mixed_values, head_dim, { head }));
     }
-    const x_attn = room_for(tape, n_embd);
-    head_outs.forEach((head_out, head) => {
-        const op = quiet.heads.has(layer * n_head + head) ? zero : copy;
-        record(tape, op, head_dim, head_out, { out: x_attn + head * head_dim });
-    });
+    const x_attn = side_by_side(tape, head_outs, head_dim, (head) => quiet.heads.has(layer * n_head + head));
     made(KINDS.x_attn, x_attn, n_embd);
     return made(KINDS.x_wo, linear(tape, x_attn, w("attn_wo")), n_embd, { w: w("attn_wo") });
 }
@@ -213,11 +200,11 @@ function attention(tape, model, x, layer, pos_id, { keys, values }, quiet)
 function mlp(tape, model, x, layer, pos_id, quiet)
 {
     const n_hidden = 4 * model.n_embd;
-    const { relu, pow, mask } = operations;
+    const { relu, pow } = operations;
     const w = (name) => model.state_dict[`layer${layer}.${name}`];
     const made = (kind, at, n, where) => stage(tape, kind, pos_id, at, n, { layer, ...where });
     const off = quiet.units[layer];
-    const is_masked = Boolean(off && off.size);
+    const is_masked = off !== undefined;
     const is_squared = model.activation === "relu2";
     x = made(KINDS.fc1, linear(tape, x, w("mlp_fc1")), n_hidden, { w: w("mlp_fc1") });
     x = record(tape, relu, n_hidden, x, { part: is_masked && !is_squared ? "relu" : "" });
@@ -225,7 +212,7 @@ function mlp(tape, model, x, layer, pos_id, quiet)
         x = made(KINDS.relu, x, n_hidden);
         x = record(tape, pow, n_hidden, x, { c: 2, part: is_masked ? "squares" : "" });
     }
-    x = is_masked ? record(tape, mask, n_hidden, x, { off }) : x;
+    x = is_masked ? side_by_side(tape, each(n_hidden, (k) => x + k), 1, (k) => off.has(k)) : x;
     made(is_squared ? KINDS.act2 : KINDS.act, x, n_hidden);
     return made(KINDS.fc2, linear(tape, x, w("mlp_fc2")), model.n_embd, { w: w("mlp_fc2") });
 }

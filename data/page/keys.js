@@ -4,8 +4,7 @@
 // Typing: what the model cannot read is folded or left out, with a word about it. The position follows the caret.
 function typed()
 {
-    const input = by_id("word");
-    const { word, is_folded, out } = readable(state.model, input.value);
+    const { word, is_folded, out } = readable(state.model, by_id("word").value);
     state.notes = [
         ...(is_folded ? [`Read as ${isolated(visible_word(word))}: the model knows no capitals.`] : []),
         ...(out.length ? [left_out(out)] : []),
@@ -15,18 +14,17 @@ function typed()
 
 function caret_position()
 {
-    const input = by_id("word");
-    const end = input.selectionEnd ?? input.value.length;
-    return Array.from(readable(state.model, input.value.slice(0, end)).word).length;
+    const { value, selectionEnd } = by_id("word");
+    return Array.from(readable(state.model, value.slice(0, selectionEnd ?? value.length)).word).length;
 }
 
 function caret_moved()
 {
-    if (document.activeElement === by_id("word")
-        && readable(state.model, by_id("word").value).word === state.choice.word) {
+    const input = by_id("word");
+    if (document.activeElement === input && input.selectionStart === input.selectionEnd
+        && readable(state.model, input.value).word === state.choice.word) {
         const pos = min(caret_position(), state.shown.n - 1);
-        const input = by_id("word");
-        if (pos !== state.choice.pos && input.selectionStart === input.selectionEnd) {
+        if (pos !== state.choice.pos) {
             update({ pos }, { replace: true });
         }
     }
@@ -42,15 +40,15 @@ function left_out(out)
 // The word field and the notes below it.
 function show_word()
 {
-    if (document.activeElement !== by_id("word")) {
-        by_id("word").value = state.choice.word;
+    const input = by_id("word");
+    if (document.activeElement !== input) {
+        input.value = state.choice.word;
         state.notes = [];
     }
     const { choice: { word }, shown: { n }, model: { block_size } } = state;
-    const limit = min(block_size, LONGEST);
     const cut = Array.from(word).length < n ? []
-        : block_size <= LONGEST ? [`The model's block holds ${limit} positions: the word is cut, as in training.`]
-        : [`The page shows the first ${limit} positions.`];
+        : block_size <= LONGEST ? [`The model's block holds ${block_size} positions: the word is cut, as in training.`]
+        : [`The page shows the first ${LONGEST} positions.`];
     patch(by_id("notes"), [...state.notes, ...cut].map((text) => h(".note", text)));
 }
 
@@ -59,68 +57,62 @@ function prepare_rows(box)
 {
     for (const row of [box, ...box.querySelectorAll("[data-row]")]) {
         const items = row.dataset.row ? [...row.querySelectorAll(row.dataset.row)] : [];
-        const current = items.find((e) => e === document.activeElement)
-            || items.find((e) => e.matches('[aria-pressed="true"], .chosen')) || items[0];
-        items.forEach((e) => { e.tabIndex = e === current ? 0 : -1; });
+        stop_at(items, items.find((e) => e === document.activeElement)
+            || items.find((e) => e.matches('[aria-pressed="true"], .chosen')) || items[0]);
     }
 }
 
-// The nearest item of the line above or below, or of the column beside.
+function stop_at(items, current)
+{
+    items.forEach((e) => { e.tabIndex = e === current ? 0 : -1; });
+}
+
+// The nearest item in the direction of a key: of the line above or below, or of the column beside.
 function beside(items, from, key)
 {
     const here = box_of(from);
     const is_vertical = key === "ArrowUp" || key === "ArrowDown";
-    const off = (r) => is_vertical ? 1000 * abs(r.top - here.top) + abs(r.left - here.left)
-                                   : 1000 * abs(r.left - here.left) + abs(r.top - here.top);
-    const beyond = { ArrowDown: (r) => r.top >= here.bottom - 1, ArrowUp: (r) => r.bottom <= here.top + 1,
-                     ArrowRight: (r) => r.left >= here.right - 1, ArrowLeft: (r) => r.right <= here.left + 1 }[key];
-    const others = items.map((item) => ({ item, rect: box_of(item) })).filter(({ rect }) => beyond(rect));
-    return others.sort((a, b) => off(a.rect) - off(b.rect)).map(({ item }) => item)[0];
+    const [wide, tall] = is_vertical ? [1, 1000] : [1000, 1];
+    const off = (r) => tall * abs(r.top - here.top) + wide * abs(r.left - here.left);
+    const is_beyond = { ArrowDown: (r) => r.top >= here.bottom - 1, ArrowUp: (r) => r.bottom <= here.top + 1,
+                        ArrowRight: (r) => r.left >= here.right - 1, ArrowLeft: (r) => r.right <= here.left + 1 }[key];
+    const others = items.map((item) => ({ item, rect: box_of(item) })).filter(({ rect }) => is_beyond(rect));
+    return others.sort((a, b) => off(a.rect) - off(b.rect))[0]?.item;
 }
 
-// The item to which a key leads, if it leads anywhere.
-function item_at(key, items, from, is_graph)
+// The item to which a key leads, if it leads anywhere; from an open row of numbers on to the next one.
+function item_at(key, items, from, row)
 {
-    const at = items.indexOf(from);
-    const step = (by) => items[at + by];
-    const ways = {
-        ArrowLeft: () => is_graph ? beside(items, from, key) : step(-1),
-        ArrowRight: () => is_graph ? beside(items, from, key) : step(1),
-        Home: () => items[0], End: () => items.at(-1),
-        ArrowUp: () => beside(items, from, key), ArrowDown: () => beside(items, from, key),
-    };
-    return at >= 0 && ways[key] ? ways[key]() : undefined;
-}
-
-function focus_in(items, item)
-{
-    items.forEach((other) => { other.tabIndex = other === item ? 0 : -1; });
-    item.focus({ preventScroll: false });
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (key === "Home" || key === "End") {
+        return items.at(key === "Home" ? 0 : -1);
+    }
+    if (!key.startsWith("Arrow") || !from) {
+        return undefined;
+    }
+    if (step && !row.classList.contains("graph")) {
+        return items[items.indexOf(from) + step];
+    }
+    const is_cell = from.matches(".cell");
+    return beside(items, from, key) || (is_cell && !step
+        ? beside([...by_id("numbers").querySelectorAll(".cell")], from, key) : undefined);
 }
 
 function move_in_row(e, row)
 {
     const items = [...row.querySelectorAll(row.dataset.row)];
-    const from = e.target.closest(row.dataset.row);
-    const item = item_at(e.key, items, from, row.classList.contains("graph"));
-    if (item) {
-        e.preventDefault();
-        focus_in(items, item);
-        if (item.matches(".char, .chips button")) {
-            // the position follows the arrow keys
-            update({ pos: items.indexOf(item) });
-        } else if (item.matches(".tab")) {
-            item.click();
-        }
-    } else if (from && from.matches(".cell") && (e.key === "ArrowUp" || e.key === "ArrowDown")) {
-        // on to the open row of the next stage
-        const rows = [...by_id("numbers").querySelectorAll(".cells")];
-        const next = rows[rows.indexOf(row) + (e.key === "ArrowDown" ? 1 : -1)];
-        const cells = next ? [...next.querySelectorAll(".cell")] : [];
-        if (next) {
-            e.preventDefault();
-            focus_in(cells, cells[min(items.indexOf(from) % 16, cells.length - 1)]);
-        }
+    const item = item_at(e.key, items, e.target.closest(row.dataset.row), row);
+    if (!item) {
+        return;
+    }
+    e.preventDefault();
+    stop_at([...item.closest("[data-row]").querySelectorAll(row.dataset.row)], item);
+    item.focus();
+    if (item.matches(".char, .chips button")) {
+        // the position follows the arrow keys
+        update({ pos: items.indexOf(item) });
+    } else if (item.matches(".tab")) {
+        item.click();
     }
 }
 
@@ -147,24 +139,4 @@ function pressed_key(e)
     } else if (sideways && e.target === document.body) {
         update({ pos: choice.pos + sideways });
     }
-}
-
-// What is under the pointer, or has the focus, is read out in its row, in a place that is always there.
-function read_out(e)
-{
-    const cell = e.target.closest && e.target.closest("[data-go]");
-    const name = cell && split_value(cell.dataset.go)[0];
-    const next = cell ? { name, text: cell.getAttribute("aria-label").slice(name.length) } : null;
-    if (JSON.stringify(state.read) === JSON.stringify(next)) {
-        return;
-    }
-    const put = (of, text) => {
-        const row = of && by_id("numbers").querySelector(`[data-stage="${CSS.escape(of.name)}"] output`);
-        if (row) {
-            patch(row, text ? [text] : []);
-        }
-    };
-    put(state.read, "");
-    put(next, next && next.text);
-    state.read = next;
 }

@@ -1,24 +1,36 @@
 // The start: what the program put in becomes the page, or a file that is dropped on it.
 "use strict";
 
+// Views, in the order of the page. is_quick: drawn at once, the others in the next frames; waits: while the run plays;
+// then: what follows when it is drawn.
 const VIEWS = {
-    time: draw_time, chips: draw_chips, map: draw_map, next: draw_next, votes: draw_votes, learn: draw_learn,
-    heads: draw_heads, units: draw_units, numbers: draw_numbers, samples: draw_samples, points: draw_points,
-    file: draw_file, inspector: draw_inspector, made: draw_made, walk: draw_walk,
+    time: { draw: draw_time, is_quick: true },
+    chips: { draw: draw_chips, is_quick: true },
+    map: { draw: draw_map },
+    next: { draw: draw_next, is_quick: true, is_section: true, then: show_letter },
+    votes: { draw: draw_votes, is_quick: true, is_section: true, then: show_votes_or_not },
+    inspector: { draw: draw_inspector, is_quick: true, waits: true },
+    made: { draw: draw_made, waits: true },
+    learn: { draw: draw_learn, is_section: true },
+    heads: { draw: draw_heads, is_section: true },
+    units: { draw: draw_units, is_section: true, waits: true },
+    numbers: { draw: draw_numbers, is_section: true, waits: true },
+    samples: { draw: draw_samples, is_section: true, waits: true },
+    points: { draw: draw_points, is_section: true, waits: true },
+    file: { draw: draw_file, is_section: true, waits: true },
+    walk: { draw: draw_walk, is_quick: true, then: mark_target },
 };
+const draw_all = () => draw_soon(...Object.keys(VIEWS));
 
 function listen()
 {
-    const numbers = by_id("numbers");
+    const word = by_id("word");
     on(document, "keydown", pressed_key);
     on(document, "selectionchange", caret_moved);
-    on(numbers, "click", choose_cell);
-    on(numbers, "pointerdown", drag_cell);
-    for (const name of ["pointerover", "focusin", "pointerleave"]) {
-        on(numbers, name, read_out);
-    }
-    on(by_id("word"), "input", typed);
-    on(by_id("word"), "blur", () => { by_id("word").value = state.choice.word; });
+    on(by_id("numbers"), "click", choose_cell);
+    on(by_id("numbers"), "pointerdown", drag_cell);
+    on(word, "input", typed);
+    on(word, "blur", () => { word.value = state.choice.word; });
     on(by_id("take-walk"), "click", () => walk_to(1));
     on(by_id("walk-button"), "click", () => walk_to(1));
     on(by_id("skip"), "click", skip_to_inspector);
@@ -28,30 +40,28 @@ function listen()
     }
     on(matchMedia("(prefers-color-scheme: dark)"), "change", () => {
         read_theme();
-        draw_soon(...VIEW_NAMES);
+        draw_all();
     });
-    watch_window();
-}
-
-function watch_window()
-{
     let width = innerWidth;
     on(window, "resize", () => {
         if (innerWidth !== width) {
             width = innerWidth;
             fit_layout();
-            draw_soon(...VIEW_NAMES);
+            draw_all();
         }
     });
-    on(window, "scroll", () => {
-        const box = by_id("tiles-box");
-        const is_past = Boolean(box) && box_of(box).bottom < top_height();
-        if (document.body.classList.contains("scrolled") !== is_past) {
-            document.body.classList.toggle("scrolled", is_past);
-            forget_widths();
-            draw_soon("time");
-        }
-    }, { passive: true });
+    on(window, "scroll", show_chips, { passive: true });
+}
+
+// The letters stand in the bar once the tiles are above the screen.
+function show_chips()
+{
+    const is_past = box_of(by_id("tiles-box")).bottom < top_height();
+    if (document.body.classList.contains("scrolled") !== is_past) {
+        document.body.classList.toggle("scrolled", is_past);
+        forget_widths();
+        draw_soon("time");
+    }
 }
 
 function choose_cell(e)
@@ -76,35 +86,30 @@ function skip_to_inspector()
 // At the start: the word of the program, or a document that the model reads well, or one that it makes up.
 function first_word()
 {
-    const { file, tapes: { work, is_small }, stored } = state;
+    const { file, stored, is_small } = state;
+    const tape = tape_for("work");
     if (typeof file.word === "string") {
         return file.word;
     }
     const some = file.documents.slice(0, is_small ? 120 : 12).filter((word) => within(Array.from(word).length, 4, 4));
-    const losses = some.map((word) => {
-        const pass = finish(loss_pieces(work, stored, take_document(stored, word)));
-        return work.value[pass.loss];
-    });
+    const losses = some.map((word) => tape.value[finish(loss_pieces(tape, stored, take_document(stored, word))).loss]);
     if (some.length) {
         return some[losses.indexOf(min(...losses))];
     }
     const { random } = new_random(7);
-    let word = "";
-    for (let i = 0; i < 8 && (word.length < 4 || word.length > 7); i++) {
-        word = sample(work, stored, { temperature: 0.5, random, longest: LONGEST });
-    }
-    return word || file.documents[0] || "";
+    const made = each(8, () => sample(tape, stored, { temperature: 0.5, random, longest: LONGEST }));
+    return made.find((word) => within(word.length, 4, 4)) || made.at(-1) || file.documents[0] || "";
 }
 
 // Does the page compute the losses that the program computed? As far as they are given: [[word, loss], ...].
 function* compare_pieces()
 {
-    const { file, stored, tapes: { compare: tape } } = state;
+    const { file, stored } = state;
     let off = null;
     for (const [word, loss] of file.losses || []) {
-        const pass = yield* loss_pieces(tape, stored, take_document(stored, word));
-        const here = tape.value[pass.loss];
-        off = off || (abs(here - loss) <= 1e-9 * max(1, abs(loss)) ? null : { word, loss, here });
+        const pass = yield* loss_pieces(tape_for("compare"), stored, take_document(stored, word));
+        const here = pass.tape.value[pass.loss];
+        off ||= abs(here - loss) <= 1e-9 * max(1, abs(loss)) ? null : { word, loss, here };
         yield;
     }
     state.agrees = !off;
@@ -113,36 +118,20 @@ function* compare_pieces()
         visible_word(off.word), ` is ${off.here.toPrecision(8)} here and ${off.loss.toPrecision(8)} there.`] : []);
 }
 
-// A tape for each job, and those of the page: of the word, of the film, of scripts, of all that is done at once.
-function new_tapes(is_small)
-{
-    const plain = () => new_tape(false, false);
-    const named = () => new_tape(false, true);
-    return {
-        is_small, shown: new_tape(is_small, true), playing: named(), named: named(), work: plain(), letters: plain(),
-        train: plain(), compare: plain(), mean: plain(), survey: named(), without: plain(), worth: plain(),
-        unit: plain(), names: plain(),
-    };
-}
-
-// What the program put in, and the model of the file.
+// What the program put in, and the model of the file. Of other documents than the model's own, those that it can read.
 function take_file(source, bytes)
 {
-    const documents = source.documents ? source.documents.split("\n") : [];
     const stored = read_model(bytes);
-    const is_small = stored.num_params * min(stored.block_size, 16) <= 4e6;
-    const knows = (word) => Array.from(word).every((c) => stored.token_of.has(c));
-    state.file = { file: "model", ...source, documents,
-                   n_documents: max(documents.length, Number(source.n_documents) || 0) };
-    state.stored = stored;
-    state.model = copy_of(stored);
-    state.run = new_run();
-    state.tapes = new_tapes(is_small);
-    // others than its own: those that it can read
-    if (!documents.every(knows)) {
-        state.file.documents = documents.filter(knows);
-        state.file.own = false;
-    }
+    const all = String(source.documents || "").split("\n").filter((word) => word);
+    const documents = all.filter((word) => Array.from(word).every((c) => stored.token_of.has(c)));
+    Object.assign(state, {
+        file: { file: "model", ...source, documents, n_documents: max(all.length, Number(source.n_documents) || 0),
+                own: source.own !== false && documents.length === all.length,
+                is_too_long: is_too_long(stored, documents) },
+        stored, model: copy_of(stored), run: new_run(),
+        is_small: stored.num_params * min(stored.block_size, 16) <= 4e6,
+        opened: new Set(is_wide(64) ? ["made"] : []),
+    });
     plan_run();
 }
 
@@ -150,50 +139,50 @@ function draw_title()
 {
     const { file, stored } = state;
     const steps = stored.step ? ` in ${plural(stored.step, "step")}` : "";
-    const is_own = file.n_documents && file.own !== false;
-    document.title = `${visible_word(String(file.file))} · microgpt`;
+    const name = visible_word(String(file.file));
+    document.title = `${name} · microgpt`;
     patch(by_id("title"), [`A whole GPT: ${count(stored.num_params)} numbers, all of them on this page`]);
     patch(by_id("lead"), to_draw([
-        is_own ? [`It guesses ${noun(2)}, letter by letter.`,
-                  h("span.more", ` It learned from ${count(file.n_documents)} of them${steps}.`)]
+        file.n_documents && file.own ? [`It guesses ${noun(2)}, letter by letter.`,
+            h("span.more", ` It learned from ${count(file.n_documents)} of them${steps}.`)]
             : steps ? `It learned${steps}.` : "It is not trained yet.",
-        stored.missing.length > 6 ? " The file does not say how it was trained." : "", " ",
-        h("span.mono", visible_word(String(file.file)))]));
+        stored.missing.length > 6 ? " The file does not say how it was trained." : "", " ", h("span.mono", name)]));
 }
 
 function open_page(source, bytes)
 {
+    const { choice } = state;
     take_file(source, bytes);
     by_id("door").hidden = true;
     by_id("app").hidden = false;
     draw_title();
     read_theme();
     fit_layout();
-    const wanted = read_address();
-    const { word } = readable(state.model, wanted.word ?? first_word());
-    Object.assign(state.choice, { word, silent: wanted.silent, units: wanted.units, pos: wanted.pos ?? Infinity });
+    const { word, pos, silent, units, value, votes, step, walk } = read_address();
+    Object.assign(choice, { word: readable(state.model, word ?? first_word()).word, silent, units });
     follow("pass");
-    state.choice.pos = wanted.pos ?? max(0, state.shown.n - 2);
-    by_id("word").value = state.choice.word;
+    choice.pos = min(pos ?? Infinity, max(0, state.shown.n - (pos === null ? 2 : 1)));
     // the arcs grow once, before anything is pressed
     document.body.classList.add("fresh");
     setTimeout(() => document.body.classList.remove("fresh"), 1200);
     draw("time");
-    redraw(...VIEW_NAMES);
+    redraw(...Object.keys(VIEWS));
     window.microgpt = Object.freeze(api);
     listen();
     watch_sections();
-    if (wanted.value || wanted.votes !== null || wanted.step !== null || wanted.walk) {
+    if (value || votes !== null || step !== null || walk) {
         follow_address();
     }
     show_word();
-    if (state.tapes.is_small) {
+    begin_jobs();
+}
+
+function begin_jobs()
+{
+    if (state.is_small) {
         finish(compare_pieces());
     } else {
         start_job("compare", compare_pieces());
-    }
-    if (can_run() && !state.file.log) {
-        start_job("mean", mean_pieces());
     }
     learn();
 }
@@ -201,7 +190,6 @@ function open_page(source, bytes)
 // Opened alone: a place to drop a model file.
 function open_door(problem)
 {
-    const door = by_id("door");
     const take_chosen = async (chosen) => {
         try {
             open_page({ file: chosen.name }, new Uint8Array(await chosen.arrayBuffer()));
@@ -217,30 +205,31 @@ function open_door(problem)
         e.preventDefault();
         return e.dataTransfer.files[0] && take_chosen(e.dataTransfer.files[0]);
     };
-    by_id("app").hidden = true;
-    door.hidden = false;
-    patch(door, [h("main.drop", { ondragover: over(true), ondragleave: over(false), ondrop: drop },
+    show_door(h("main.drop", { ondragover: over(true), ondragleave: over(false), ondrop: drop },
         h("h1", "A whole GPT on one page"),
-        h("p", { style: "margin: 16px auto" },
-            "Drop a model file here, or choose one: what microgpt train --save writes."),
+        h("p", "Drop a model file here, or choose one: what microgpt train --save writes."),
         h("label.soft", "model file ", h("input", { type: "file", id: "choose-file", accept: ".safetensors",
             onchange: (e) => e.target.files[0] && take_chosen(e.target.files[0]) })),
-        problem ? h("p.note", { role: "alert", style: "margin: 16px auto; text-align: left" }, problem) : "")]);
+        problem ? h("p.note", { role: "alert" }, problem) : ""));
+}
+
+function show_door(content)
+{
+    by_id("app").hidden = true;
+    by_id("door").hidden = false;
+    patch(by_id("door"), [content]);
 }
 
 function start()
 {
     if (typeof FROM_PROGRAM === "undefined") {
-        open_door("");
-        return;
+        return open_door("");
     }
     try {
-        open_page(FROM_PROGRAM, decode(FROM_PROGRAM.model));
+        return open_page(FROM_PROGRAM, decode(FROM_PROGRAM.model));
     } catch (e) {
-        by_id("app").hidden = true;
-        by_id("door").hidden = false;
-        patch(by_id("door"), [h("p.wide.note", { role: "alert", style: "margin-top: 40px" },
-            `This page cannot show ${visible_word(String(FROM_PROGRAM.file || "the model"))}: ${e.message}.`)]);
+        return show_door(h("p.wide.note", { role: "alert" },
+            `This page cannot show ${visible_word(String(FROM_PROGRAM.file || "the model"))}: ${e.message}.`));
     }
 }
 

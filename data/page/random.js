@@ -13,20 +13,6 @@ function fail(text)
     throw new Error(text);
 }
 
-// Hands pieces on, and adds up the time that they take themselves, without the time between them.
-function* timed(pieces, spent)
-{
-    for (;;) {
-        const start = clock();
-        const next = pieces.next();
-        spent.time += clock() - start;
-        if (next.done) {
-            return next.value;
-        }
-        yield;
-    }
-}
-
 // Runs something that comes in pieces to its end.
 function finish(pieces)
 {

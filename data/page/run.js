@@ -12,51 +12,43 @@ const new_run = () => ({
     learner: null, losses: [], snapshots: new Map(), silent: "",
     // the steps to keep; those of the film
     keep: [], film: [],
-    // {from, since, step, waits}: shares of the axis of time; null: it stands
+    // {from, since, step, waits, shown_at}: from is a share of the axis of time; null: it stands
     playing: null, speed: 0,
     // the step of the address, until it is learned
     wanted: null,
-    // milliseconds of a step
-    cost: 0,
+    // milliseconds that learning took
+    spent: 0,
 });
 
 const kept_steps = () => [...state.run.snapshots.keys()].sort((a, b) => a - b);
 const run_length = () => state.stored.step || state.stored.training.steps;
-const can_run = () => state.file.documents.length > 0 && !is_too_long();
+const can_run = () => state.file.documents.length > 0 && !state.file.is_too_long;
 const at_file = () => state.run.where === "file";
 // where a step stands on the axis of time, from 0 to 1
 const share_of = (step) => min(1, log1p(step) / log1p(run_length()));
+const step_of_share = (share) => Math.expm1(min(1, share) * log1p(run_length()));
 const learned_steps = () => state.run.learner ? state.run.learner.step : 0;
 
 // Documents so long that a step would need more than 320 MB here.
-function is_too_long()
+function is_too_long({ n_layer, n_embd, n_head, block_size, vocab_size }, documents)
 {
-    const { file, model: { n_layer, n_embd, n_head, block_size, vocab_size } } = state;
-    if (file.positions === undefined) {
-        file.positions = min(block_size, file.documents.reduce((most, word) => max(most, word.length + 1), 1));
-    }
-    const n = file.positions;
+    const n = min(block_size, documents.reduce((most, word) => max(most, word.length + 1), 1));
     return n * (n_layer * (20 * n_embd + 2.5 * n_head * n) + 6 * vocab_size) > 2e7;
 }
 
-// About a hundred moments, spaced by the logarithm of the step, rounded to two digits; eight of them are the film.
+// About a hundred moments, spaced by the logarithm of the step, and seven more for the film.
 function plan_run()
 {
     const last = run_length();
     const n = max(8, min(100, floor(2e8 / (24 * state.model.num_params))));
-    const moment = (share) => {
-        const step = Math.expm1(share * log1p(last));
-        const digits = max(0, floor(Math.log10(step || 1)) - 1);
-        return min(last, round(step / 10 ** digits) * 10 ** digits);
+    const rounded = (step, digits) => {
+        const unit = 10 ** max(0, floor(Math.log10(step || 1)) + 1 - digits);
+        return min(last, round(step / unit) * unit);
     };
-    const round_one = (step) => {
-        const power = 10 ** floor(Math.log10(max(1, step)));
-        return step / power < 6.25 || step / power > 6.4 ? round(step / power) * power : step;
-    };
-    const film = [0, ...each(6, (k) => round_one(moment(0.3 + 0.7 * k / 6)))].filter((step) => step < last);
-    const keep = [...each(n, (k) => moment(k / (n - 1))), ...film, 0, last];
-    state.run.film = [...new Set(film)];
-    state.run.keep = [...new Set(keep)].sort((a, b) => a - b);
+    const film = [0, ...each(6, (k) => rounded(step_of_share(0.3 + 0.7 * k / 6), 1))];
+    const keep = [...film, ...each(n, (k) => rounded(step_of_share(k / (n - 1)), 2)), last];
+    state.run.film = [...new Set(film)].filter((step) => step < last);
+    state.run.keep = new Set(keep);
 }
 
 // Begins to learn: from step 0 on; or, with other heads silent, from the moment on the page.
@@ -72,32 +64,27 @@ function learn()
     run.learner = goes_on ? copy_of(state.model) : fresh_model(state.stored, state.file.n_documents);
     run.losses = run.losses.slice(0, run.learner.step);
     kept_steps().filter((step) => !goes_on || step > run.learner.step).forEach((step) => run.snapshots.delete(step));
-    keep_moment(run.learner);
-    start_job("learn", learn_pieces());
+    start_job("learn", learn_pieces(keep_moment(run.learner)));
 }
 
-function* learn_pieces()
+function* learn_pieces(first)
 {
-    const { run, file, tapes } = state;
-    const { learner } = run;
+    const { run, run: { learner }, file } = state;
     const quiet = quiet_now();
-    const first = run.snapshots.get(learner.step);
-    let drawn_at = 0;
-    first.samples = yield* samples_pieces(tapes.names, first);
+    let drawn = 0;
+    first.samples = yield* samples_pieces(tape_for("moments"), first);
     while (learner.step < run_length()) {
-        const { step } = learner;
-        const spent = { time: 0 };
-        const words = documents_of(learner, file.documents, file.n_documents, step);
-        run.losses[step] = yield* timed(step_pieces(tapes.train, learner, words, quiet), spent);
-        run.cost = run.cost ? 0.98 * run.cost + 0.02 * min(spent.time, 3 * run.cost) : spent.time;
-        if (run.keep.includes(learner.step)) {
-            const kept = keep_moment(learner);
-            kept.samples = yield* samples_pieces(tapes.names, kept);
+        const words = documents_of(learner, file.documents, file.n_documents, learner.step);
+        run.losses[learner.step] = yield* step_pieces(tape_for("learn"), learner, words, quiet);
+        if (run.keep.has(learner.step)) {
+            const moment = keep_moment(learner);
+            moment.samples = yield* samples_pieces(tape_for("moments"), moment);
         }
-        if (clock() > drawn_at + 400 || learner.step === run_length()) {
-            drawn_at = clock();
+        if (clock() > drawn + 400 || learner.step === run_length()) {
+            drawn = clock();
             draw_soon("time", "learn");
         }
+        seek_wanted();
         yield;
     }
 }
@@ -105,64 +92,45 @@ function* learn_pieces()
 // Keeps this moment. What the model writes at it is added in pieces.
 function keep_moment(model)
 {
-    const kept = { ...copy_of(model), samples: [] };
-    state.run.snapshots.set(model.step, kept);
-    return kept;
+    const moment = { ...copy_of(model), samples: [] };
+    state.run.snapshots.set(model.step, moment);
+    return moment;
 }
 
-// Four names that a model writes, a letter per piece.
+// Four names that a model writes.
 function* samples_pieces(tape, model)
 {
     const how = { temperature: 0.5, random: new_random(1).random, quiet: quiet_now(), longest: LONGEST };
     const samples = [];
     for (let i = 0; i < 12 && samples.length < 4; i++) {
-        let name = "";
-        for (const { token } of sample_letters(tape, model, how)) {
-            name += token === model.BOS ? "" : model.uchars[token];
-            yield;
-        }
+        const name = yield* sample_pieces(tape, model, how);
         samples.push(...(name ? [name] : []));
     }
     return samples;
 }
 
-const some_samples = (model) => finish(samples_pieces(state.tapes.work, model));
+const some_samples = (model) => finish(samples_pieces(tape_for("work"), model));
 
-// The mean loss of the last fifth of the steps so far, at most 1,000 of them.
+// The mean of the last fifth of so many losses, at most 1,000 of them.
+function recent_mean(losses, end, most = 1000)
+{
+    const n = max(1, min(most, floor(end / 5)));
+    return mean_of(losses.slice(max(0, end - n), max(1, end)));
+}
+
 const loss_so_far = () => at_file() ? file_loss() : loss_at(state.model.step);
 
 function loss_at(step)
 {
     const { losses } = state.run;
-    const end = min(step, losses.length);
-    const n = max(1, min(1000, floor(end / 5)));
-    const some = losses.slice(max(0, end - n), max(1, end));
-    return some.length ? mean_of(some) : null;
+    return losses.length ? recent_mean(losses, min(step, losses.length)) : null;
 }
 
+// Without a log nothing is known of the run's end.
 function file_loss()
 {
-    if (!state.file.log) {
-        return state.mean;
-    }
-    const { points, steps } = state.file.log;
-    const part = min(1000, steps / 5) / steps;
-    return mean_of(points.slice(-max(1, round(points.length * part))));
-}
-
-// Without a log: the mean loss of the file's model over some documents.
-function* mean_pieces()
-{
-    const { tapes: { mean: tape }, stored, file } = state;
-    let loss = 0;
-    let tokens = 0;
-    for (const word of file.documents.slice(0, 60)) {
-        const pass = yield* loss_pieces(tape, stored, take_document(stored, word));
-        loss += tape.value[pass.loss] * pass.n;
-        tokens += pass.n;
-    }
-    state.mean = loss / tokens;
-    draw_soon("time", "learn");
+    const { log } = state.file;
+    return log ? recent_mean(log.points, log.points.length, round(1000 * log.points.length / log.steps)) : null;
 }
 
 // To a moment that was kept: the nearest one at or before the step; "file" is the file's model. Returns its step.
@@ -181,16 +149,18 @@ function seek(step)
 // Once the run has been learned so far.
 function seek_when_learned(step)
 {
-    const { run } = state;
     learn();
-    const wait = () => {
-        if (run.wanted === step) {
-            learned_steps() >= min(step, run_length()) ? seek(step) : setTimeout(wait, 100);
-        }
-    };
     if (at_file() || state.model.step !== step) {
-        run.wanted = step;
-        wait();
+        state.run.wanted = step;
+        seek_wanted();
+    }
+}
+
+function seek_wanted()
+{
+    const { wanted } = state.run;
+    if (wanted !== null && learned_steps() >= min(wanted, run_length())) {
+        seek(wanted);
     }
 }
 
@@ -198,11 +168,11 @@ function seek_when_learned(step)
 function forget()
 {
     learn();
-    if (!state.run.learner) {
+    if (state.run.learner) {
+        seek(0);
+    } else {
         state.run.where = "run";
         update({ model: fresh_model(state.stored, state.file.n_documents) });
-    } else {
-        seek(0);
     }
 }
 
@@ -226,38 +196,38 @@ async function train(n)
     return losses;
 }
 
-// A step of the page's own model. Where the learner has not been yet, its loss is kept.
+// A step of the run, of the page's own model; returns the loss before it.
 function step_of_run()
 {
-    const { model, file, run, tapes } = state;
-    const { step } = model;
-    const words = documents_of(model, file.documents, file.n_documents, step);
-    const loss = finish(step_pieces(tapes.work, model, words, quiet_now()));
-    if (run.silent === silent_text() && step === run.losses.length && !run.on_word.length) {
-        run.losses.push(loss);
-    }
-    if (run.keep.includes(model.step) && !run.snapshots.has(model.step) && !run.on_word.length) {
-        keep_moment(model).samples = some_samples(model);
-    }
+    const { model, file } = state;
+    const words = documents_of(model, file.documents, file.n_documents, model.step);
+    return finish(step_pieces(tape_for("work"), model, words, quiet_now()));
+}
+
+// One step on a word; returns the loss before it.
+function step_on(word)
+{
+    const loss = finish(step_pieces(tape_for("work"), state.model, [word], quiet_now()));
+    state.run.on_word.push({ word, loss });
+    update({ model: state.model });
     return loss;
 }
 
 function step_on_word()
 {
     pause();
-    api.step(state.choice.word);
+    step_on(state.choice.word);
 }
 
-// One step of the run; at the file, on the word of the page. What it did is in view: at the tiles, or at the curve.
+// One step of the run; at the file, on the word of the page.
 function one_step()
 {
-    pause();
     if (at_file() || !can_run()) {
-        step_on_word();
-    } else {
-        step_of_run();
-        update({ model: state.model });
+        return step_on_word();
     }
+    pause();
+    step_of_run();
+    return update({ model: state.model });
 }
 
 // Plays from here on; at the end, from step 0 on.
@@ -288,8 +258,7 @@ function pause()
 // A frame of the film: which moment it is, the clock says. Where nothing is learned yet, the film waits.
 function tick()
 {
-    const { run } = state;
-    const { playing } = run;
+    const { run, run: { playing } } = state;
     if (!playing) {
         return;
     }
@@ -301,25 +270,29 @@ function tick()
         share = most;
         Object.assign(playing, { from: share, since: now });
     }
-    playing.step = Math.expm1(min(1, share) * log1p(run_length()));
-    const at = kept_steps().filter((step) => step <= playing.step + 0.5).at(-1);
-    const is_next = at_file() || at !== state.model.step;
-    if (is_next && (!is_calm() || now - playing.shown_at > 1000)) {
-        playing.shown_at = now;
-        run.where = "run";
-        state.model = run.snapshots.get(at);
-        state.version_of_model++;
-        follow_word();
-        follow_choice();
-        draw_frame();
-    } else {
-        draw("time");
-    }
+    playing.step = step_of_share(share);
+    show_moment(kept_steps().filter((step) => step <= playing.step + 0.5).at(-1), now);
     if (share >= 1 && state.model.step === run_length()) {
         pause();
     } else {
         requestAnimationFrame(tick);
     }
+}
+
+// A kept moment of the film, if it is another than the one on the page; with less motion, one a second.
+function show_moment(step, now)
+{
+    const { run } = state;
+    if (!run.snapshots.has(step) || (!at_file() && step === state.model.step)
+        || (is_calm() && now - run.playing.shown_at < 1000)) {
+        return draw("time");
+    }
+    run.playing.shown_at = now;
+    run.where = "run";
+    state.model = run.snapshots.get(step);
+    state.version_of_model++;
+    follow("pass");
+    return draw_frame();
 }
 
 // Work for when nothing else is to do, in slices of 8 ms; not while the page is touched or hidden. While the run plays,
@@ -335,24 +308,25 @@ function start_job(name, pieces)
 
 function next_job()
 {
-    if (document.hidden || clock() < do_jobs.touched + 250) {
+    if (document.hidden || is_touched()) {
         return undefined;
     }
     do_jobs.turn = !do_jobs.turn;
-    const order = ["compare", "worth", "unit", "mean", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
+    const order = ["compare", "worth", "unit", ...(do_jobs.turn ? ["survey", "learn"] : ["learn", "survey"])];
     return order.find((name) => jobs.has(name) && (!state.run.playing || name === "learn"));
 }
 
 function do_jobs()
 {
-    const until = clock() + 8;
+    const start = clock();
     const name = next_job();
     const pieces = jobs.get(name);
-    while (pieces && jobs.get(name) === pieces && clock() < until) {
+    while (pieces && jobs.get(name) === pieces && clock() < start + 8) {
         if (pieces.next().done && jobs.get(name) === pieces) {
             jobs.delete(name);
         }
     }
+    state.run.spent += name === "learn" ? clock() - start : 0;
     if (jobs.size) {
         clearTimeout(start_job.later);
         start_job.later = setTimeout(do_jobs, name ? 4 : 250);
@@ -360,3 +334,4 @@ function do_jobs()
 }
 
 do_jobs.touched = -Infinity;
+const is_touched = () => clock() < do_jobs.touched + 250;

@@ -9,90 +9,88 @@ const state = {
     // what the program put in: {version, file, model, word, log, documents, ...}
     file: null,
     // the file's model, and the one on the page: the file's, a moment of the run, or either after steps on a word
-    stored: null, model: null,
+    stored: null, model: null, is_small: true,
     // does the page compute what the program computes? null: not known yet
     agrees: null,
-    tapes: null,
+    // for each job, as they interrupt each other
+    tapes: {},
     // the pass of the word, with what is silent and what is changed
     shown: null,
-    // of what is shown: every pass, every model and every change has its own
-    version: 0, version_of_pass: 0, version_of_model: 0,
+    // of what is shown, and of the model with what is silent: every pass, every model and every change has its own
+    version: 0, version_of_model: 0,
     choice: { word: "", pos: 0, value: null, votes: null, silent: [], units: [], layer: 0, head: null, unit: null,
-        walk: 0 },
+              walk: 0 },
     // a number that is changed: {name, i, pos, value, at}
     edit: null,
     // the head, and the vote, under the pointer
     hovered: null, pointed: null,
     run: null,
+    // what the chosen value concerns: its place, cells and blocks
     marks: { at: -1, cells: new Map(), block: null, used: [] },
-    // where the inspector has been: {pos, value, text}
-    trail: [],
-    // what became of the typed text; the cell that is read out: {name, text}
-    notes: [], read: null,
+    // what became of the typed text
+    notes: [],
     // what had the focus before the inspector, or the votes, opened
     opener: null,
     theme: null,
-    // vectors and tables that are shown whole; digits; which rows of "Every number" are open; all votes
-    unfolded: new Set(), tables_open: new Set(), with_all_digits: false, in_full: false, open_rows: new Set(),
-    all_votes: false, tells_direct: false,
-    // the number in the hand: was one dragged once, just now; what it says; is all that follows finite? Is "How it was
-    // made" open? null: by width
-    has_dragged: false, was_drag: false, hand_says: "", is_finite: true, made_open: null,
+    // what was asked for: rows of numbers, long tables, all votes, all digits, how a number was made
+    opened: new Set(),
+    // the number in the hand: was one dragged once, just now; what it says; is all that follows finite?
+    has_dragged: false, was_drag: false, hand_says: "", is_finite: true,
     // gathered while nothing else is to do
-    survey: null, worth: { version: -1, layer: -1, losses: [] }, mean: null,
+    survey: null, worth: { version: -1, layer: -1, losses: [] },
     sampling: { temperature: 0.5, prompt: "", seed: 1, letters: null, steps: [] },
 };
 
-const model_version = () => `${state.version_of_model} ${silent_text()}`;
-const is_changed = () => !at_file() || state.run.on_word.length > 0 || silent_text() !== "" || state.edit !== null;
-
-// Which views a change of these concerns; all others concern every view.
-const FOLLOWS = {
-    edit: ["time", "next", "votes", "inspector", "made", "heads", "numbers", "learn", "walk"],
-    pos: ["chips", "next", "votes", "map", "heads", "numbers", "inspector", "made", "walk"],
-    value: ["votes", "map", "heads", "numbers", "inspector", "made", "file", "walk"],
-    votes: ["next", "votes", "walk"],
-    layer: ["map", "next", "heads", "units", "learn"],
-    head: ["next", "heads", "map"],
-    unit: ["units"],
-    walk: ["walk"],
+const tape_for = (job, is_named = false) => state.tapes[job] ||= new_tape(job === "shown" && state.is_small, is_named);
+const is_opened = (what) => state.opened.has(what);
+const toggle = (what, ...views) => () => {
+    state.opened[is_opened(what) ? "delete" : "add"](what);
+    redraw(...views);
 };
+
+// A function whose result is kept until the key of its arguments is another.
+function kept(key_of, make)
+{
+    let key = null;
+    let made = null;
+    return (...of) => {
+        const now = key_of(...of);
+        if (key !== now) {
+            made = make(...of);
+            key = now;
+        }
+        return made;
+    };
+}
 
 // Changes what is chosen (a word, a position, a value, ...), the model or the edited number, and all that follows from
 // it. The element that was pressed stays where it is on the screen; `show` scrolls to the chosen value instead.
 function update(change, { replace = false, show = false } = {})
 {
-    const before = { ...state.choice };
-    const was_open = is_open();
+    const { value, pos } = state.choice;
     const anchor = pressed_in_main();
     const top = anchor && box_of(anchor).top;
     const scrolled = scrollY;
-    const views_of = (name) => FOLLOWS[name] || VIEW_NAMES;
     follow(take(change));
     write_address(replace || "model" in change || "edit" in change);
     show_word();
-    const changed = Object.keys(change).filter((name) => !(name in before) || before[name] !== state.choice[name]);
-    const stale_views = new Set(changed.flatMap(views_of));
-    if (is_open() !== was_open && is_wide(64)) {
-        // beside the inspector their width is another
-        ["next", "votes", "learn", "samples"].forEach((id) => stale_views.add(id));
-    }
-    redraw(...stale_views);
+    redraw(...Object.keys(VIEWS));
     if (anchor && anchor.isConnected && !show) {
         scrollBy({ top: box_of(anchor).top - top, behavior: "instant" });
     } else if ("model" in change && scrollY !== scrolled) {
         scrollTo({ top: scrolled, behavior: "instant" });
     }
-    if (state.choice.value && (state.choice.value !== before.value || state.choice.pos !== before.pos)) {
+    if (state.choice.value && (state.choice.value !== value || state.choice.pos !== pos)) {
         by_id("panel").scrollTop = 0;
         show_chosen(show, anchor);
     }
 }
 
-const pressed_in_main = () => {
+function pressed_in_main()
+{
     const focus = document.activeElement;
-    return focus && focus !== document.body && focus.closest("main") ? focus : null;
-};
+    return focus && focus.closest("main") ? focus : null;
+}
 
 // Puts the change where it belongs. Returns what is to be computed again: "pass", "edit" or nothing.
 function take(change)
@@ -111,8 +109,7 @@ function take(change)
     const is_other_model = "model" in change || was_silent !== silent_text();
     if (is_other_model || was_word !== choice.word) {
         state.version_of_model += is_other_model ? 1 : 0;
-        state.sampling.letters = null;
-        state.sampling.steps = [];
+        Object.assign(state.sampling, { letters: null, steps: [] });
         return "pass";
     }
     return "edit" in change ? "edit" : "";
@@ -133,10 +130,10 @@ function follow(what)
 // own.
 function follow_word()
 {
-    const { model, tapes, choice } = state;
-    const tape = state.run.playing ? tapes.playing : tapes.shown;
+    const { model, choice } = state;
+    const tape = tape_for(state.run.playing ? "playing" : "shown", true);
     state.shown = finish(loss_pieces(tape, model, take_document(model, choice.word, LONGEST), quiet_now()));
-    state.version_of_pass = ++state.version;
+    state.version++;
     choice.pos = max(0, min(choice.pos, state.shown.n - 1));
     if (!state.edit) {
         return;
@@ -157,7 +154,7 @@ function follow_choice()
     if (choice.value && chosen_place() < 0) {
         choice.value = null;
     }
-    if (choice.votes !== null && !(choice.votes >= 0 && choice.votes < state.model.vocab_size)) {
+    if (choice.votes !== null && !within(choice.votes, 0, state.model.vocab_size)) {
         choice.votes = null;
     }
     follow_marks();
@@ -166,26 +163,10 @@ function follow_choice()
         const { layer, head } = block_of(at);
         choice.layer = layer ?? choice.layer;
         choice.head = head === null ? choice.head : null;
-        follow_trail(at);
-    } else {
-        state.trail.length = 0;
     }
     if (is_open() !== at >= 0) {
         document.body.classList.toggle("open", at >= 0);
         forget_widths();
-    }
-}
-
-// Where one has been before, the trail ends again.
-function follow_trail(at)
-{
-    const { choice: { pos, value }, trail } = state;
-    const been = trail.findIndex((b) => b.value === value && b.pos === pos);
-    if (been >= 0) {
-        trail.length = been + 1;
-    } else {
-        trail.push({ pos, value, text: name_for_people(at) });
-        state.tables_open = new Set();
     }
 }
 
@@ -203,32 +184,26 @@ function chosen_place()
     }
     const [name, i] = split_value(state.choice.value);
     const found = find_vector(state.shown.tape, name, state.choice.pos);
-    return found && Number.isInteger(i) && i >= 0 && i < found.n ? found.at + i : -1;
+    return found && Number.isInteger(i) && within(i, 0, found.n) ? found.at + i : -1;
 }
 
-// What is silent: for the address, and for the model, made anew when it changes.
-const quiet_kept = { text: "", quiet: NOTHING };
-
+// What is silent: for the address, and for the model.
 function silent_text({ silent, units } = state.choice)
 {
     return [...silent.map((pair) => pair.join(".")).sort(),
         ...units.map((pair) => `u${pair.join(".")}`).sort()].join(" ");
 }
 
-function quiet_now()
-{
-    const text = silent_text();
-    if (quiet_kept.text !== text) {
-        const units = [];
-        state.choice.units.forEach(([l, u]) => { (units[l] = units[l] || new Set()).add(u); });
-        Object.assign(quiet_kept, { text, quiet: { ...of_heads(state.choice.silent), units } });
-    }
-    return quiet_kept.quiet;
-}
+const of_heads = (silent) => ({ heads: new Set(silent.map(([l, k]) => l * state.model.n_head + k)), units: [] });
+
+const quiet_now = kept(() => silent_text(), () => {
+    const quiet = of_heads(state.choice.silent);
+    state.choice.units.forEach(([l, u]) => { (quiet.units[l] ||= new Set()).add(u); });
+    return quiet;
+});
 
 const has_pair = (pairs, layer, k) => pairs.some(([l, i]) => l === layer && i === k);
 const is_silent = (layer, head) => has_pair(state.choice.silent, layer, head);
-const is_off = (layer, unit) => has_pair(state.choice.units, layer, unit);
 
 // Switches a head (of choice.silent) or a unit (of choice.units) off or on.
 function switch_one(list, layer, k)
@@ -261,44 +236,35 @@ function read_address()
 {
     const address = new URLSearchParams(location.hash.slice(1));
     const { token_of, BOS, n_layer, n_embd, n_head } = state.model;
-    const silent = [];
-    const units = [];
-    for (const part of (address.get("silent") || "").split(" ").slice(0, 5000)) {
-        const is_unit = part.startsWith("u");
-        const [l, k] = part.slice(is_unit ? 1 : 0).split(".").map(whole);
-        if (l !== null && k !== null && k !== undefined && l < n_layer && k < (is_unit ? 4 * n_embd : n_head)) {
-            (is_unit ? units : silent).push([l, k]);
-        }
-    }
+    const parts = (address.get("silent") || "").split(" ").slice(0, 5000);
+    const pairs = (some, n) => some.map((part) => part.split(".").map(whole))
+        .filter(([l, k, more]) => more === undefined && (l ?? n_layer) < n_layer && (k ?? n) < n);
     const votes = address.get("votes");
-    return { word: address.get("word"), pos: whole(address.get("pos")), value: address.get("value"), silent, units,
-             votes: votes === "end" ? BOS : token_of.get(votes) ?? null,
-             step: whole(address.get("step")), walk: min(STOPS.length, whole(address.get("walk")) || 0) };
+    return {
+        word: address.get("word"), pos: whole(address.get("pos")), value: address.get("value"),
+        silent: pairs(parts, n_head),
+        units: pairs(parts.filter((part) => part.startsWith("u")).map((part) => part.slice(1)), 4 * n_embd),
+        votes: votes === "end" ? BOS : token_of.get(votes) ?? null,
+        step: whole(address.get("step")), walk: min(STOPS.length, whole(address.get("walk")) || 0),
+    };
 }
 
 // The address leads: back and forth in the history, and links from others.
 function follow_address()
 {
-    const wanted = read_address();
-    const change = { pos: wanted.pos ?? max(0, state.shown.n - 2), value: wanted.value, votes: wanted.votes,
-                     walk: wanted.walk };
-    if (wanted.word !== null) {
-        change.word = wanted.word;
-    }
-    if (silent_text() !== silent_text(wanted)) {
-        Object.assign(change, { silent: wanted.silent, units: wanted.units });
-    }
-    if (wanted.step !== null && can_run()) {
-        seek_when_learned(wanted.step);
-    } else if (wanted.step === null && !at_file()) {
+    const { word, pos, value, votes, walk, silent, units, step } = read_address();
+    if (step !== null && can_run()) {
+        seek_when_learned(step);
+    } else if (step === null && !at_file()) {
         pause();
         seek("file");
     }
-    update(change, { replace: true, show: wanted.value !== null });
+    update({ word: word ?? state.choice.word, pos: pos ?? max(0, state.shown.n - 2), value, votes, walk, silent,
+             units }, { replace: true, show: value !== null });
     by_id("word").value = state.choice.word;
-    if (wanted.walk) {
+    if (walk) {
         follow_walk();
-    } else if (wanted.votes !== null) {
+    } else if (votes !== null) {
         show_votes();
     }
 }

@@ -11,8 +11,8 @@ function new_tape(atomic, named)
         lines: [], n_lines: 0,
         // named: every vector; for each position its stages, and all names
         vectors: [], stages: [], by_name: [],
-        // the first that have no stage yet
-        unnamed_vectors: 0, unnamed_lines: 0,
+        // the first that has no stage yet
+        unnamed: 0,
         // of every value, once somebody asks
         line_of: null, vector_of: null,
     };
@@ -22,14 +22,14 @@ function new_tape(atomic, named)
 function tape_reset(tape, model)
 {
     tape.model = model;
-    tape.size = tape.n_lines = tape.unnamed_lines = 0;
+    tape.size = tape.n_lines = 0;
     room_for(tape, model.num_params);
     tape.value.set(model.params);
     tape.vectors = tape.named ? model.matrices.map(vector_of_matrix) : [];
     tape.stages = [];
     tape.by_name = [];
     tape.line_of = tape.vector_of = null;
-    tape.unnamed_vectors = tape.vectors.length;
+    tape.unnamed = tape.vectors.length;
 }
 
 const vector_of_matrix = (w) => ({ at: w.at, n: w.rows * w.cols, cols: w.cols, part: "", stage: null, w });
@@ -49,9 +49,11 @@ function room_for(tape, n)
     return at;
 }
 
-// Operations. For each: its value, how gradients flow back, the operands of its element k with the local derivatives,
-// and the elements that use value i. A line is {op, out, n, a, b, c, length, stride}.
+// Operations. For each: its forward; how gradients flow back, by its operands unless it has a faster way; the operands
+// of its element k with the local derivatives; and the elements that use value i. A line is {op, out, n, a, b, c,
+// length, stride, by_column}.
 const one_to_one = (l, i) => within(i, l.a, l.n) ? [i - l.a] : [];
+const one_of_two = (l, i) => [...new Set([...one_to_one(l, i), ...(within(i, l.b, l.n) ? [i - l.b] : [])])];
 
 function unary(name, sign, value_of, derivative)
 {
@@ -68,49 +70,21 @@ function unary(name, sign, value_of, derivative)
     };
 }
 
-// Products of two values each, whose places these functions give.
-function products_of(x, w, elements)
+// Where the numbers of b that make element k begin, and how far apart they are: in a row of b, or in a column.
+const start_in_b = (l, k) => l.b + k * (l.by_column ? 1 : l.stride);
+const step_in_b = (l) => l.by_column ? l.stride : 1;
+
+// Of the products a[j] * b[k][j], those that value i is in: [k, j].
+function products_with(l, i)
 {
-    return {
-        name: "mul", sign: "×", elements,
-        forward(v, l) {
-            for (let k = 0; k < l.n * l.length; k++) { v[l.out + k] = v[x(l, k)] * v[w(l, k)]; }
-        },
-        backward(v, g, l) {
-            for (let k = 0; k < l.n * l.length; k++) {
-                g[x(l, k)] += g[l.out + k] * v[w(l, k)];
-                g[w(l, k)] += g[l.out + k] * v[x(l, k)];
-            }
-        },
-        operands(v, l, k, visit) {
-            visit(x(l, k), v[w(l, k)]);
-            visit(w(l, k), v[x(l, k)]);
-        },
-    };
+    const row = floor((i - l.b) / l.stride);
+    const col = (i - l.b) % l.stride;
+    const [k, j] = l.by_column ? [col, row] : [row, col];
+    const in_b = i >= l.b && k < l.n && j < l.length ? [[k, j]] : [];
+    return within(i, l.a, l.length) ? [...each(l.n, (each_k) => [each_k, i - l.a]), ...in_b] : in_b;
 }
 
 const operations = {
-    add: {
-        name: "add", sign: "+",
-        forward(v, { out, n, a, b }) { for (let k = 0; k < n; k++) { v[out + k] = v[a + k] + v[b + k]; } },
-        backward(v, g, { out, n, a, b }) {
-            for (let k = 0; k < n; k++) { g[a + k] += g[out + k]; g[b + k] += g[out + k]; }
-        },
-        operands(v, l, k, visit) { visit(l.a + k, 1); visit(l.b + k, 1); },
-        elements: (l, i) => within(i, l.b, l.n) ? [...one_to_one(l, i), i - l.b] : one_to_one(l, i),
-    },
-    mul: {
-        name: "mul", sign: "×",
-        forward(v, { out, n, a, b }) { for (let k = 0; k < n; k++) { v[out + k] = v[a + k] * v[b + k]; } },
-        backward(v, g, { out, n, a, b }) {
-            for (let k = 0; k < n; k++) {
-                g[a + k] += g[out + k] * v[b + k];
-                g[b + k] += g[out + k] * v[a + k];
-            }
-        },
-        operands(v, l, k, visit) { visit(l.a + k, v[l.b + k]); visit(l.b + k, v[l.a + k]); },
-        elements: (l, i) => l.a !== l.b && within(i, l.b, l.n) ? [...one_to_one(l, i), i - l.b] : one_to_one(l, i),
-    },
     pow: unary("pow", "^", (x, c) => x ** c, (x, c) => c * x ** (c - 1)),
     log: unary("log", "ln", (x) => Math.log(x), (x) => 1 / x),
     exp: unary("exp", "e^", (x) => Math.exp(x), (x, c, y) => y),
@@ -128,34 +102,26 @@ const operations = {
             for (let k = 0; k < l.n; k++) { v[l.out + k] = v[l.a + k] - most; }
         },
     },
-    // what a silent head gives
+    // what is silent
     zero: {
         name: "constant", sign: "0",
         forward(v, { out, n }) { v.fill(0, out, out + n); },
-        backward() {}, operands() {}, elements: () => [],
+        operands() {}, elements: () => [],
     },
-    // some of them set to zero: units that are off
-    mask: {
-        name: "copy", sign: "=",
-        forward(v, { out, n, a, off }) { for (let k = 0; k < n; k++) { v[out + k] = off.has(k) ? 0 : v[a + k]; } },
-        backward(v, g, { out, n, a, off }) { for (let k = 0; k < n; k++) { g[a + k] += off.has(k) ? 0 : g[out + k]; } },
-        operands: (v, l, k, visit) => visit(l.a + k, l.off.has(k) ? 0 : 1),
-        elements: one_to_one,
+    add: {
+        name: "add", sign: "+",
+        forward(v, { out, n, a, b }) { for (let k = 0; k < n; k++) { v[out + k] = v[a + k] + v[b + k]; } },
+        operands(v, l, k, visit) { visit(l.a + k, 1); visit(l.b + k, 1); },
+        elements: one_of_two,
     },
-    // a[k] * b, which is one value
-    mul_scalar: {
+    // a[k] * b[k]; or, with a stride of 0, all of a times the one b
+    mul: {
         name: "mul", sign: "×",
-        forward(v, { out, n, a, b }) { for (let k = 0; k < n; k++) { v[out + k] = v[a + k] * v[b]; } },
-        backward(v, g, { out, n, a, b }) {
-            let sum = 0;
-            for (let k = 0; k < n; k++) {
-                g[a + k] += g[out + k] * v[b];
-                sum += g[out + k] * v[a + k];
-            }
-            g[b] += sum;
+        forward(v, { out, n, a, b, stride }) {
+            for (let k = 0; k < n; k++) { v[out + k] = v[a + k] * v[b + k * stride]; }
         },
-        operands(v, l, k, visit) { visit(l.a + k, v[l.b]); visit(l.b, v[l.a + k]); },
-        elements: (l, i) => i === l.b ? each(l.n, (k) => k) : one_to_one(l, i),
+        operands(v, l, k, visit) { visit(l.a + k, v[l.b + k * l.stride]); visit(l.b + k * l.stride, v[l.a + k]); },
+        elements: (l, i) => l.stride ? one_of_two(l, i) : i === l.b ? each(l.n, (k) => k) : one_to_one(l, i),
     },
     // of each `length` neighbors
     sum: {
@@ -167,100 +133,80 @@ const operations = {
                 v[out + k] = sum;
             }
         },
-        backward(v, g, { out, n, a, length }) {
-            for (let k = 0, i = a; k < n; k++) {
-                for (const end = i + length; i < end; i++) { g[i] += g[out + k]; }
-            }
-        },
         operands(v, l, k, visit) { for (let j = 0; j < l.length; j++) { visit(l.a + k * l.length + j, 1); } },
         elements: (l, i) => within(i, l.a, l.n * l.length) ? [floor((i - l.a) / l.length)] : [],
     },
-    // a[j] * b[k][j], row after row
-    products: products_of((l, k) => l.a + k % l.length, (l, k) => l.b + floor(k / l.length) * l.stride + k % l.length,
-        (l, i) => [...(within(i, l.a, l.length) ? each(l.n, (k) => k * l.length + i - l.a) : []),
-            ...in_rows(l, i, (k, j) => k * l.length + j)]),
-    // a dot b[k]
+    // a[j] * b[k][j], each a value of its own
+    products: {
+        name: "mul", sign: "×",
+        forward(v, l) {
+            const step = step_in_b(l);
+            for (let k = 0, out = l.out; k < l.n; k++) {
+                for (let j = 0, w = start_in_b(l, k); j < l.length; j++, w += step) { v[out++] = v[l.a + j] * v[w]; }
+            }
+        },
+        operands(v, l, i, visit) {
+            const x = l.a + i % l.length;
+            const w = start_in_b(l, floor(i / l.length)) + i % l.length * step_in_b(l);
+            visit(x, v[w]);
+            visit(w, v[x]);
+        },
+        elements: (l, i) => products_with(l, i).map(([k, j]) => k * l.length + j),
+    },
+    // their sum for each k: a dot b[k]
     dots: {
         name: "dot", sign: "·",
-        forward(v, { out, n, a, b, length, stride }) {
+        forward(v, l) {
+            const { out, n, a, length } = l;
+            const step = step_in_b(l);
             for (let k = 0; k < n; k++) {
                 let sum = 0;
-                for (let j = 0, w = b + k * stride; j < length; j++) { sum += v[a + j] * v[w + j]; }
+                for (let j = 0, w = start_in_b(l, k); j < length; j++, w += step) { sum += v[a + j] * v[w]; }
                 v[out + k] = sum;
             }
         },
-        backward(v, g, { out, n, a, b, length, stride }) {
+        backward(v, g, l) {
+            const { out, n, a, length } = l;
+            const step = step_in_b(l);
             for (let k = 0; k < n; k++) {
                 const d = g[out + k];
-                if (d !== 0) {
-                    for (let j = 0, w = b + k * stride; j < length; j++) {
-                        g[a + j] += d * v[w + j];
-                        g[w + j] += d * v[a + j];
-                    }
+                for (let j = 0, w = start_in_b(l, k); d !== 0 && j < length; j++, w += step) {
+                    g[a + j] += d * v[w];
+                    g[w] += d * v[a + j];
                 }
             }
         },
         operands(v, l, k, visit) {
-            for (let j = 0, w = l.b + k * l.stride; j < l.length; j++) {
-                visit(l.a + j, v[w + j]);
-                visit(w + j, v[l.a + j]);
+            for (let j = 0, w = start_in_b(l, k); j < l.length; j++, w += step_in_b(l)) {
+                visit(l.a + j, v[w]);
+                visit(w, v[l.a + j]);
             }
         },
-        elements: (l, i) => within(i, l.a, l.length) ? each(l.n, (k) => k) : in_rows(l, i, (k) => k),
-    },
-    // a[t] * b[t][j], for each j all t
-    shares: products_of((l, k) => l.a + k % l.n, (l, k) => l.b + k % l.n * l.stride + floor(k / l.n),
-        (l, i) => [...(within(i, l.a, l.n) ? each(l.length, (j) => j * l.n + i - l.a) : []),
-            ...in_rows(l, i, (t, j) => j * l.n + t)]),
-    // the sum over t of a[t] * b[t][j]
-    mix: {
-        name: "dot", sign: "·",
-        forward(v, { out, n, a, b, length, stride }) {
-            for (let j = 0; j < length; j++) {
-                let sum = 0;
-                for (let t = 0; t < n; t++) { sum += v[a + t] * v[b + t * stride + j]; }
-                v[out + j] = sum;
-            }
-        },
-        backward(v, g, { out, n, a, b, length, stride }) {
-            for (let t = 0; t < n; t++) {
-                for (let j = 0, w = b + t * stride; j < length; j++) {
-                    g[a + t] += g[out + j] * v[w + j];
-                    g[w + j] += g[out + j] * v[a + t];
-                }
-            }
-        },
-        operands(v, l, j, visit) {
-            for (let t = 0, w = l.b + j; t < l.n; t++, w += l.stride) {
-                visit(l.a + t, v[w]);
-                visit(w, v[l.a + t]);
-            }
-        },
-        elements: (l, i) => within(i, l.a, l.n) ? each(l.length, (j) => j) : in_rows(l, i, (t, j) => j),
+        elements: (l, i) => products_with(l, i).map(([k]) => k),
     },
 };
 
-// The element that uses value i as b[row][col], if it does.
-function in_rows(l, i, element)
-{
-    const row = floor((i - l.b) / l.stride), col = (i - l.b) % l.stride;
-    return i >= l.b && row < l.n && col < l.length ? [element(row, col)] : [];
-}
+const size_of = (l) => l.op === operations.products ? l.n * l.length : l.n;
 
-const values_made = { products: (l) => l.n * l.length, shares: (l) => l.n * l.length, mix: (l) => l.length };
-for (const [name, op] of Object.entries(operations)) {
-    op.makes = values_made[name] || ((l) => l.n);
-}
-
-// Writes a line and computes it. `out` is a place in another vector, or new.
-function record(tape, op, n, a, { b = 0, c = 0, length = 0, stride = 0, out = -1, off = null, part = "" } = {})
+// Each element hands its gradient on to its operands, times the derivative.
+function backward_by_operands(v, g, l)
 {
-    let l = tape.lines[tape.n_lines];
-    if (!l) {
-        l = { op, out: 0, n: 0, a: 0, b: 0, c: 0, length: 0, stride: 0, off: null, stage: null };
-        tape.lines[tape.n_lines] = l;
+    for (let k = 0; k < size_of(l); k++) {
+        const d = g[l.out + k];
+        l.op.operands(v, l, k, (at, derivative) => { g[at] += d * derivative; });
     }
-    tape.n_lines++;
+}
+
+for (const op of Object.values(operations)) {
+    op.backward = op.backward || backward_by_operands;
+}
+
+// Writes a line and computes it. `out` is a place in another vector, or new. Lines of an earlier pass are used again.
+function record(tape, op, n, a,
+    { b = 0, c = 0, length = 0, stride = 1, by_column = false, out = -1, part = "" } = {})
+{
+    const l = tape.lines[tape.n_lines] || { op, out, n, a, b, c, length, stride, by_column };
+    tape.lines[tape.n_lines++] = l;
     l.op = op;
     l.n = n;
     l.a = a;
@@ -268,19 +214,18 @@ function record(tape, op, n, a, { b = 0, c = 0, length = 0, stride = 0, out = -1
     l.c = c;
     l.length = length;
     l.stride = stride;
-    l.off = off;
-    const made = op.makes(l);
+    l.by_column = by_column;
+    const made = size_of(l);
     l.out = out < 0 ? room_for(tape, made) : out;
     op.forward(tape.value, l);
     if (tape.named) {
-        const cols = op === operations.products ? length : op === operations.shares ? n : 0;
+        const cols = op === operations.products ? length : 0;
         tape.vectors.push({ at: l.out, n: made, cols, part, stage: null, w: null });
     }
     return l.out;
 }
 
-// From the result back to the parameters: each line hands its gradient on to its operands, times the derivative. In
-// pieces, so that a page with a large model still answers.
+// From the result back to the parameters. In pieces, so that a page with a large model still answers.
 function* backward_pieces(tape, result, seed = 1)
 {
     tape.grad.fill(0, tape.model.num_params, tape.size);

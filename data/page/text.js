@@ -77,6 +77,7 @@ function mixed(strength, up = "positive")
     return state.theme.raised.map((c, k) => round(c + (full[k] - c) * part));
 }
 
+const signed_color = (x) => `var(--${x < 0 ? "negative" : "positive"})`;
 const css_color = (rgb) => `rgb(${rgb.join(" ")})`;
 
 // A picture, a dot per number: strength(row, col) is null where there is nothing.
@@ -138,10 +139,7 @@ function name_of_parameter(at, w, brief)
 const quoted = (id) => id === state.model.BOS ? "end" : `“${isolated(visible(state.model.uchars[id]))}”`;
 
 // A button that leads to a value.
-function link_to(at, text = name_for_people(at))
-{
-    return at < 0 ? h("span", text) : h("button.link", { onclick: () => go_to_place(at) }, text);
-}
+const link_to = (at, text = name_for_people(at)) => link(text, () => go_to_place(at));
 
 function go_to_place(at)
 {

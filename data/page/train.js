@@ -36,18 +36,12 @@ function learning_rate({ lr, steps, is_cosine }, step)
     return is_cosine ? lr * 0.5 * (1 + Math.cos(Math.PI * done)) : lr * (1 - done);
 }
 
-// What Adam does to parameter i with the gradient g.
-function adam(model, i, g)
+// What Adam needs to know of a model's next step: the rate, and what corrects the means of the first steps.
+function adam_now({ training, step })
 {
-    const { beta1, beta2, eps, weight_decay } = model.training;
-    const lr = learning_rate(model.training, model.step);
-    const t = model.step + 1;
-    const m = beta1 * model.m[i] + (1 - beta1) * g;
-    const v = beta2 * model.v[i] + (1 - beta2) * g * g;
-    const m_hat = m / (1 - beta1 ** t);
-    const v_hat = v / (1 - beta2 ** t);
-    const decay = -lr * weight_decay * model.params[i];
-    return { m, v, m_hat, v_hat, lr, decay, move: -lr * m_hat / (sqrt(v_hat) + eps) + decay };
+    const { beta1, beta2 } = training;
+    return { ...training, lr: learning_rate(training, step), correct1: 1 - beta1 ** (step + 1),
+             correct2: 1 - beta2 ** (step + 1) };
 }
 
 // One step on these documents: forward, backward, and a small move of every parameter. Returns the loss before it.
@@ -64,15 +58,13 @@ function* step_pieces(tape, model, words, quiet)
     return loss;
 }
 
-// Moves every parameter; weight decay takes a part of it as well.
+// Moves every parameter against its gradient; m and v are the means of its gradients and of their squares. Weight decay
+// takes a part of it as well.
 function adam_step(model, g)
 {
-    const { m, v, params, num_params } = model;
-    const { beta1, beta2, eps, weight_decay } = model.training;
-    const lr = learning_rate(model.training, model.step);
-    const correct1 = 1 - beta1 ** (model.step + 1);
-    const correct2 = 1 - beta2 ** (model.step + 1);
-    for (let i = 0; i < num_params; i++) {
+    const { m, v, params } = model;
+    const { beta1, beta2, eps, weight_decay, lr, correct1, correct2 } = adam_now(model);
+    for (let i = 0; i < params.length; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         params[i] -= lr * (m[i] / correct1) / (sqrt(v[i] / correct2) + eps) + lr * weight_decay * params[i];
@@ -146,11 +138,18 @@ function pick(probs, u)
     return chosen < 0 ? probs.length - 1 : chosen;
 }
 
-function sample(tape, model, how)
+// The whole name, a letter per piece.
+function* sample_pieces(tape, model, how)
 {
     let name = "";
     for (const { token } of sample_letters(tape, model, how)) {
         name += token === model.BOS ? "" : model.uchars[token];
+        yield;
     }
     return name;
+}
+
+function sample(tape, model, how)
+{
+    return finish(sample_pieces(tape, model, how));
 }

@@ -2,6 +2,8 @@
 "use strict";
 
 const SPEEDS = ["1×", "3×", "8×"];
+// labels of the axis of time, after 0
+const POWERS = [10, 100, 1000, 10000, 100000];
 
 function draw_chips()
 {
@@ -27,9 +29,7 @@ function draw_track(width)
     const { run, model } = state;
     const now = run.playing ? run.playing.step : model.step;
     const is_at_file = at_file() && !run.playing;
-    const labels = [0, 10, 100, 1000, 10000].filter((step) => step === 0
-        || (x(step) > x(0) + 40 && x(step) < x(last) - 58));
-    const few = width < 200 ? labels.filter((step) => step === 0 || step === 100) : labels;
+    const labels = (width < 200 ? [100] : POWERS).filter((step) => x(step) > x(0) + 40 && x(step) < x(last) - 58);
     const end = width - 12;
     const line = { x: 2, y: y - 3.5, height: 7, rx: 3.5 };
     return s("svg", HIDDEN,
@@ -43,8 +43,8 @@ function draw_track(width)
         is_at_file ? s("circle", { key: "on", cx: end, cy: y, r: 10, fill: ACCENT })
             : s("circle", { key: "at", cx: x(now), cy: y, r: 8, fill: ACCENT, stroke: PAPER, "stroke-width": 2 }),
         s("path", { d: `M${end} ${y - 6}l6 6-6 6-6-6z`, fill: is_at_file ? "var(--on-accent)" : INK }),
-        few.map((step) => s("text", { key: `t${step}`, x: x(step), y: 38, "text-anchor": step ? "middle" : "start",
-                                      dx: step ? 0 : -4 }, count(step))),
+        s("text", { x: x(0) - 4, y: 38 }, "0"),
+        labels.map((step) => s("text", { key: `t${step}`, x: x(step), y: 38, "text-anchor": "middle" }, count(step))),
         s("text", { key: "file", x: width, y: 38, "text-anchor": "end", style: "fill: var(--ink)" },
             s("tspan", { style: "fill: var(--soft)" }, `${count(last)} `), "file"));
 }
@@ -68,7 +68,7 @@ function draw_time()
     return [
         h("button.play", { id: "play", label, title: label, disabled: !can_run(), style: can_run() ? "" : "opacity: .4",
                            class: run.playing && run.playing.waits ? " waits" : "",
-                           onclick: () => run.playing ? pause() : play() },
+                           onclick: play_or_pause },
             icon(run.playing ? "pause" : at_file() ? "again" : "play")),
         is_wide(48) ? h("button.step", { id: "one-step", label: "One step", onclick: one_step,
             title: at_file() ? "One step: learn from this word" : "One step" }, icon("step")) : "",
@@ -81,8 +81,8 @@ function draw_time()
             onpointerdown: drag_time, onkeydown: time_key,
         }, draw_track(width)),
         draw_now(),
-        is_wide(64) ? h("button.button", { id: "forget", disabled: !can_run(), onclick: forget_everything,
-            title: "Back to random numbers. The file stays one click away." }, "Forget everything") : "",
+        is_wide(64) ? button("forget", "Forget everything", forget_everything, { disabled: !can_run(),
+            title: "Back to random numbers. The file stays one click away." }) : "",
     ];
 }
 
@@ -91,10 +91,10 @@ function draw_now()
     const loss = loss_so_far();
     const { playing } = state.run;
     return h(".now", { id: "now", role: playing ? null : "status" },
-        state.edit ? [h(".soft", "changed"), h("button.link", { onclick: undo_edit }, "undo")]
+        state.edit ? [h(".soft", "changed"), link("undo", undo_edit)]
             : playing && playing.waits ? [h("", "learning …"), h("", h("span.soft", "step "), count(learned_steps()))]
             : [h("", h("span.soft", "step "), count(state.model.step)),
-               h("", h("span.soft", "loss "), loss === null ? "–" : loss.toFixed(2))]);
+               loss === null ? "" : h("", h("span.soft", "loss "), loss.toFixed(2))]);
 }
 
 // The other speeds: the film goes on from the same moment.
@@ -108,37 +108,32 @@ function next_speed()
     redraw("time", "next");
 }
 
+const moment_now = () => at_file() ? "file" : state.model.step;
+
 function drag_time(e)
 {
-    const track = e.currentTarget;
-    const box = box_of(track);
-    const move = (event) => {
-        const x = event.clientX - box.left;
-        if (x > box.width - 22) {
-            return at_file() || seek("file");
+    const box = box_of(e.currentTarget);
+    const move = ({ clientX }) => {
+        const distance = (step) => abs(box.left + time_x(step, box.width) - clientX);
+        const nearest = clientX > box.right - 22 ? "file" : kept_steps().sort((a, b) => distance(a) - distance(b))[0];
+        if (nearest !== undefined && nearest !== moment_now()) {
+            seek(nearest);
         }
-        const share = max(0, min(1, (x - 8) / (box.width - 42)));
-        const distance = (step) => abs(share_of(step) - share);
-        const nearest = kept_steps().sort((a, b) => distance(a) - distance(b))[0];
-        return nearest === undefined || (!at_file() && nearest === state.model.step) || seek(nearest);
     };
     pause();
-    track.setPointerCapture(e.pointerId);
-    track.onpointermove = move;
-    track.onpointerup = track.onpointercancel = () => { track.onpointermove = null; };
+    follow_pointer(e, move);
     move(e);
 }
 
 function time_key(e)
 {
-    const kept = kept_steps();
-    const all = [...kept, "file"];
-    const at = at_file() ? all.length - 1 : kept.filter((step) => step <= state.model.step).length - 1;
-    const left = !at_file() && kept[at] < state.model.step ? kept[at] : all[at - 1];
-    const to = { ArrowLeft: left, ArrowRight: all[at + 1], ArrowDown: left, ArrowUp: all[at + 1], Home: all[0],
+    const now = moment_now();
+    const earlier = kept_steps().filter((step) => now === "file" || step < now).at(-1);
+    const later = now === "file" ? undefined : kept_steps().find((step) => step > now) ?? "file";
+    const to = { ArrowLeft: earlier, ArrowDown: earlier, ArrowRight: later, ArrowUp: later, Home: kept_steps()[0],
                  End: "file" }[e.key];
     if (e.key === " ") {
-        state.run.playing ? pause() : play();
+        play_or_pause();
     } else if (to !== undefined) {
         pause();
         seek(to);
@@ -147,6 +142,15 @@ function time_key(e)
     }
     e.preventDefault();
     e.stopPropagation();
+}
+
+function play_or_pause()
+{
+    if (state.run.playing) {
+        pause();
+    } else {
+        play();
+    }
 }
 
 function forget_everything()

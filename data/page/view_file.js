@@ -95,8 +95,8 @@ function draw_matrix(w, size, marked)
     return choosable(`${name}, ${rows} by ${cols}`, rows, cols, [floor(at / cols), at % cols],
         (row, col) => update({ value: `${name}.${row * cols + col}` }),
         { key: `${size} ${name}`, style: `width: ${cols * dot_size}px; aspect-ratio: ${cols} / ${rows}` },
-        picture(rows, cols, (row, col) => numbers[row * cols + col] / most, "positive", `${model_version()} ${name}`,
-            HIDDEN),
+        picture(rows, cols, (row, col) => numbers[row * cols + col] / most, "positive",
+            `${state.version_of_model} ${name}`, HIDDEN),
         marked === null ? "" : h("i", { style: `left: ${100 * (marked % cols) / cols}%; width: ${100 / cols}%; ` +
         `top: ${100 * floor(marked / cols) / rows}%; height: ${100 / rows}%` }));
 }

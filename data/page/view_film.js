@@ -1,129 +1,101 @@
 // The film: the maps of all heads at eight moments side by side, what the model writes below; also as a picture.
 "use strict";
 
+// milliseconds for maps that are not there yet, in one drawing
+const FOR_MAPS = 20;
+
+const file_moment = kept(silent_text, () => ({ ...state.stored, samples: some_samples(state.stored) }));
+
 function moments()
 {
-    const steps = state.run.film.map((step) => ({ step, kept: state.run.snapshots.get(step) }));
-    return [...steps, { step: "file", kept: file_moment() }];
-}
-
-const filed = { key: "", moment: null };
-
-function file_moment()
-{
-    const key = silent_text();
-    if (!filed.moment || filed.key !== key) {
-        Object.assign(filed, { key, moment: { ...state.stored, samples: some_samples(state.stored) } });
-    }
-    return filed.moment;
+    const steps = state.run.film.map((step) => ({ step, moment: state.run.snapshots.get(step) }));
+    return [...steps, { step: "file", moment: file_moment() }];
 }
 
 const maps_key = () => `${state.choice.word} ${silent_text()}`;
 
 // The maps of a moment for the word of the page, by layer and head.
-function maps_of(kept)
+function maps_of(moment)
 {
     const key = maps_key();
-    if (!kept.maps || kept.maps_key !== key) {
-        kept.maps_key = key;
-        kept.maps = all_weights(finish(loss_pieces(state.tapes.named, kept, state.shown.tokens, quiet_now())));
+    if (moment.maps_key !== key) {
+        moment.maps_key = key;
+        const tape = tape_for("named", true);
+        moment.maps = all_weights(finish(loss_pieces(tape, moment, state.shown.tokens, quiet_now())));
     }
-    return kept.maps;
+    return moment.maps;
 }
 
-const moment_loss = (step) => step === "file" ? file_loss() : loss_at(step);
-
-function moment_title(step, is_now)
+function moment_loss(step)
 {
-    return step === "file" ? `◆ ${count(state.stored.step)} · file` : `${count(step)}${is_now ? " · now" : ""}`;
+    const loss = step === "file" ? file_loss() : loss_at(step);
+    return loss === null ? " " : `loss ${loss.toFixed(2)}`;
 }
 
 // Maps that take long are drawn in later frames.
-function draw_moment({ step, kept }, until)
+function draw_moment({ step, moment }, until)
 {
-    const { choice: { layer }, model: { n_head }, tapes } = state;
-    const is_now = step === (at_file() ? "file" : state.model.step);
-    const loss = kept ? moment_loss(step) : null;
-    const is_ready = kept && (kept.maps_key === maps_key() || tapes.is_small || clock() < until);
-    const maps = is_ready ? maps_of(kept)[layer] : null;
-    if (kept && !is_ready) {
+    const { choice: { layer }, model: { n_head }, is_small } = state;
+    const is_now = step === moment_now();
+    const is_ready = moment && (moment.maps_key === maps_key() || is_small || clock() < until);
+    const maps = is_ready ? maps_of(moment)[layer] : null;
+    const title = step === "file" ? `◆ ${count(state.stored.step)} · file` : count(step) + (is_now ? " · now" : "");
+    if (moment && !is_ready) {
         draw_soon("learn");
     }
-    return h(kept ? "button" : "div", { class: `moment${is_now ? " at" : ""}`, key: step, "data-step": step,
-                                        onclick: kept ? () => seek(step) : null },
-        h("span", h("b", moment_title(step, is_now)),
-            h("span.soft", kept ? loss === null ? " " : `loss ${loss.toFixed(2)}` : "to come")),
-        each(min(n_head, 8), (head) => maps ? map_picture(maps[head], `${step} ${kept.maps_key} ${layer}`, HIDDEN)
+    return h(moment ? "button" : "div", { class: `moment${is_now ? " at" : ""}`, key: step, "data-step": step,
+                                          onclick: moment ? () => seek(step) : null },
+        h("span", h("b", title), h("span.soft", moment ? moment_loss(step) : "to come")),
+        each(min(n_head, 8), (head) => maps ? map_picture(maps[head], `${step} ${moment.maps_key} ${layer}`, HIDDEN)
             : h("span.coming")),
-        h("ul", kept ? kept.samples.slice(0, 3).map((name) => h("li", h("bdi", visible_word(name)))) : ""));
+        h("ul", moment ? moment.samples.slice(0, 3).map((name) => h("li", h("bdi", visible_word(name)))) : ""));
 }
 
 function draw_film()
 {
     const all = moments();
     const heads = min(state.model.n_head, 8);
-    const until = clock() + 20;
+    const until = clock() + FOR_MAPS;
     return h("",
         h(".tools.film-head",
             h("h3", "Eight moments"),
             h("span.soft", "One row per head, reading ", mono(visible_word(state.choice.word)),
                 "; below, what the model writes. Choose one to go back to it."),
-            h("button.link", { id: "save-film", onclick: save_film }, "Save as a picture")),
+            link("Save as a picture", save_film, { id: "save-film" })),
         h(".film", { tabindex: 0, role: "group", label: "film" }, h("", { style: `--frames: ${all.length}` },
             h(".tags", each(heads, (head) => h("span", head_tag(head)))), all.map((one) => draw_moment(one, until)))));
 }
 
-// One moment of the picture, from its left edge.
-function paint_moment(c, { step, kept }, left, { heads, cell, layer, text })
-{
-    const loss = kept ? moment_loss(step) : null;
-    text(moment_title(step, false), left, 80, "600 14px system-ui, sans-serif", state.theme.ink);
-    text(loss === null ? "" : `loss ${loss.toFixed(2)}`, left, 98, "12px monospace", state.theme.soft);
-    for (let head = 0; head < heads; head++) {
-        const top = 112 + head * (cell + 8);
-        const rows = kept ? maps_of(kept)[layer][head] : [];
-        const size = cell / max(1, rows.length);
-        c.fillStyle = css_color(state.theme.raised);
-        c.fillRect(left, top, cell, cell);
-        rows.forEach((row, query) => row.forEach((weight, key) => {
-            c.fillStyle = css_color(mixed(weight, "share"));
-            c.fillRect(left + key * size, top + query * size, size + 0.5, size + 0.5);
-        }));
-    }
-    (kept ? kept.samples.slice(0, 3) : []).forEach((name, i) =>
-        text(visible_word(name), left, 136 + heads * (cell + 8) + 18 * i, "13px monospace", state.theme.ink));
-}
-
-// The film as a picture file, drawn again at twice the size.
+// The film as a picture file, at twice its size: every map and every text, drawn where it stands.
 function save_film()
 {
-    const { theme, model, choice: { layer } } = state;
-    const all = moments();
-    const heads = min(model.n_head, 8);
-    const wide = 140;
-    const cell = 88;
+    const film = document.querySelector(".film > div");
+    const from = box_of(film);
     const canvas = document.createElement("canvas");
-    canvas.width = 2 * (60 + all.length * wide);
-    canvas.height = 2 * (210 + heads * (cell + 8));
     const c = canvas.getContext("2d");
-    const text = (what, x, y, font, color, most = wide - 12) => {
-        c.font = font;
-        c.fillStyle = css_color(color);
-        c.fillText(what, x, y, most);
-    };
+    canvas.width = 2 * (from.width + 40);
+    canvas.height = 2 * (from.height + 80);
     c.scale(2, 2);
-    c.fillStyle = css_color(theme.paper);
+    c.imageSmoothingEnabled = false;
+    c.fillStyle = css_color(state.theme.paper);
     c.fillRect(0, 0, canvas.width, canvas.height);
-    text(`A model of ${count(model.num_params)} numbers learns`, 24, 40, "600 20px system-ui, sans-serif", theme.ink,
-        900);
-    each(heads, (head) => text(String(head), 24, 112 + head * (cell + 8) + cell / 2, "700 13px monospace",
-        theme[`head${head % 4}`]));
-    all.forEach((one, k) => paint_moment(c, one, 60 + k * wide, { heads, cell, layer, text }));
+    c.fillStyle = css_color(state.theme.ink);
+    c.font = "600 20px system-ui, sans-serif";
+    c.fillText(`A model of ${count(state.model.num_params)} numbers learns`, 20, 40);
+    for (const e of film.querySelectorAll("canvas, b, span, bdi")) {
+        const { left, bottom, width, height } = box_of(e);
+        const [x, y] = [left - from.left + 20, bottom - from.top + 60];
+        const { color, font } = getComputedStyle(e);
+        if (e.localName === "canvas") {
+            c.drawImage(e, x, y - height, width, height);
+        } else if (!e.firstElementChild) {
+            Object.assign(c, { fillStyle: color, font });
+            c.fillText(e.textContent, x, y - height / 4, max(width, 100));
+        }
+    }
     canvas.toBlob((blob) => {
-        const link = document.createElement("a");
-        link.href = URL.createObjectURL(blob);
-        link.download = "microgpt-film.png";
-        link.click();
-        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+        const href = URL.createObjectURL(blob);
+        Object.assign(document.createElement("a"), { href, download: "microgpt-film.png" }).click();
+        setTimeout(() => URL.revokeObjectURL(href), 10000);
     });
 }

@@ -4,23 +4,21 @@
 // cells of maps that are buttons; of more, a picture
 const MOST_BUTTONS = 1400;
 
-const draw_switch = (list, layer, k, label, more) => h("input.switch", {
+const draw_switch = (list, layer, k, label) => h("input.switch", {
     type: "checkbox", role: "switch", ".checked": !has_pair(state.choice[list], layer, k), label,
-    onchange: () => switch_one(list, layer, k), ...more,
+    title: "Silent, or heard", "data-switch": `${layer}.${k}`, onchange: () => switch_one(list, layer, k),
 });
 
 // Where a head looks in words, where the figures support it.
-function habit(head)
+function habit(head, tokens)
 {
     const names = { self: "at itself", previous: "one back", first: "at the start", elsewhere: "elsewhere" };
-    const shares = Object.keys(names).map((name) => [name, head[name] / state.survey.tokens]);
-    shares.sort((a, b) => b[1] - a[1]);
-    const [[most, share], [next, other]] = shares;
-    const text = ([name, x]) => `${names[name].replace("at the ", "")} ${percent(x)}`;
-    return share >= 0.4 && share >= 1.4 * other && most !== "elsewhere"
-        ? { says: `looks ${names[most]}`, share: percent(share), else: `else ${names[next]}, ${percent(other)}` }
-        : { says: "no fixed place", share: "",
-            else: `${text(shares[0])}, ${text(shares[1])}`.replace("at itself", "itself") };
+    const shares = Object.keys(names).map((name) => ({ name, share: head[name] / tokens }));
+    const [most, next] = shares.sort((a, b) => b.share - a.share);
+    const text = ({ name, share }) => `${names[name].replace(/at (the )?/, "")} ${percent(share)}`;
+    return most.share >= 0.4 && most.share >= 1.4 * next.share && most.name !== "elsewhere"
+        ? { says: `looks ${names[most.name]}`, share: percent(most.share), rest: `else ${text(next)}` }
+        : { says: "no fixed place", rest: `${text(most)}, ${text(next)}` };
 }
 
 function draw_heads()
@@ -43,22 +41,18 @@ function draw_heads()
             as_buttons ? draw_large_map(layer, head) : draw_map_picture(layer, head),
             h(".worth", worth("this word", here && here[head]),
                 can_run() ? worth("on average", average && average[head]) : "")))),
-        can_run() ? h("p.soft.small", { style: "margin-top: 16px" },
-            `On average: over ${of ? count(of.docs) : "…"} ${noun(2)} of this page.`) : ""];
+        can_run() ? h("p.soft.small", `On average: over ${of ? count(of.docs) : "…"} ${noun(2)} of this page.`) : ""];
 }
 
 function draw_head_title(layer, head, of)
 {
-    const says = of ? habit(of.heads[head]) : null;
-    const off = is_silent(layer, head);
-    const title = off ? "silent" : says ? says.says : can_run() ? "…" : `head ${head}`;
+    const { says, share, rest } = is_silent(layer, head) ? { says: "silent" } : of ? habit(of.heads[head], of.tokens)
+        : { says: can_run() ? "…" : `head ${head}` };
     return h(".head-title",
         h("button.alone", { label: `head ${head}: show its arcs alone`, pressed: state.choice.head === head,
                             onclick: () => keep_head(head) }, head_tag(head)),
-        h("", h("", h("b", title), " ", h("span.number.small", says && !off ? says.share : "")),
-            h(".soft", says && !off ? says.else : "\u00a0")),
-        draw_switch("silent", layer, head, `head ${head}`, {
-            title: off ? "Hear this head again" : "Silence this head", "data-switch": `${layer}.${head}` }));
+        h("", h("", h("b", says), " ", h("span.number.small", share)), h(".soft", rest || "\u00a0")),
+        draw_switch("silent", layer, head, `head ${head}`));
 }
 
 // A signed bar: zero is a quarter from the left, or where it must be; outside the scale it ends in a notch.
@@ -68,14 +62,14 @@ function draw_signed(x, scale)
     const part = x === null || x === undefined ? 0 : x / scale;
     const width = min(abs(part) * 66, part < 0 ? zero : 100 - zero);
     return h("span.signed", h("i", { style: `left: ${part < 0 ? zero - width : zero}%; width: ${width}%; ` +
-        `background: var(--${part < 0 ? "negative" : "positive"})` }), h("u", { style: `left: ${zero}%` }));
+        `background: ${signed_color(part)}` }), h("u", { style: `left: ${zero}%` }));
 }
 
 function draw_large_map(layer, head)
 {
     const { n, tape } = state.shown;
     const name = stage_name(state.model, KINDS.attn_weights, layer, head);
-    const cell = n <= 7 ? 29 : max(11, floor(190 / n));
+    const cell = min(29, max(n <= 9 || (n <= 12 && !is_wide(48)) ? 24 : 11, floor(190 / n)));
     const label = (query) => h("button.label", {
         style: "grid-column: 1", key: `q${query}`, pressed: query === state.choice.pos,
         label: `position ${query}: ${seen_text(query)}`, onclick: () => update({ pos: query }),

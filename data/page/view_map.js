@@ -1,16 +1,17 @@
 // The map of the model: where the chosen value is, what leads to it, what uses it.
 "use strict";
 
-const BLOCKS = [["embed"], ["norm"], ["q", "k", "v"], ["heads"], ["wo"], ["add"], ["mid"], ["mlp"], ["out"], ["logits"],
-                ["probs"], ["loss"]];
-const BLOCK_TEXT = { mid: "norm", mlp: "MLP", add: "+", out: "+" };
+// The columns before the layers, of a layer, and after them; a residual connection leads around each part of a layer.
+const EMBED = [["embed"]];
+const PARTS = [[["norm"], ["q", "k", "v"], ["heads"], ["wo"], ["add"]], [["mid"], ["mlp"], ["out"]]];
+const GUESS = [["logits"], ["probs"], ["loss"]];
+const IN_LAYER = new Set(PARTS.flat(2));
+const ORDER = [...EMBED, ...PARTS.flat(), ...GUESS];
 const MATRIX_BLOCK = { wte: "embed", wpe: "embed", lm_head: "logits", wq: "q", wk: "k", wv: "v", wo: "wo", fc1: "mlp",
                        fc2: "mlp" };
-// on a phone
-const PHONE_TEXT = { embed: "emb", q: "qkv", heads: "head", add: "+", mid: "norm", mlp: "mlp", out: "+",
-    logits: "logit",
+const BLOCK_TEXT = { mid: "norm", mlp: "MLP", add: "+", out: "+" };
+const PHONE_TEXT = { embed: "emb", q: "qkv", heads: "head", add: "+", mid: "norm", out: "+", logits: "logit",
                      probs: "prob" };
-const IN_LAYER = new Set(BLOCKS.slice(1, 9).flat());
 
 // Where a value is on the map: {block, layer, head}.
 function block_of(at)
@@ -20,36 +21,30 @@ function block_of(at)
              : { block: of.kind.block, layer: of.layer, head: of.head };
 }
 
-const order_of = (block) => BLOCKS.findIndex((names) => names.includes(block));
+const order_of = (block) => ORDER.findIndex((names) => names.includes(block));
 
 // What a block is to the chosen value: "on", "lit" (an ancestor), "used", or nothing.
-function block_state(block, layer, head)
+function block_state(block, layer, head = null)
 {
-    if (!state.marks.block) {
+    const { at, block: on, used } = state.marks;
+    if (!on) {
         return "";
     }
-    const { at, block: on, used } = state.marks;
-    const first = on.layer ?? (order_of(on.block) > 8 ? state.model.n_layer : -1);
-    if (on.block === block && (on.layer === null || on.layer === layer) && (on.head === null || head === on.head)) {
-        return " on";
-    }
-    if (used.some((u) => u.block === block && (u.layer === null || u.layer === layer)
-        && (u.head === null || u.head === head))) {
-        return " used";
-    }
-    const before = order_of(block) < order_of(on.block) && (!IN_LAYER.has(block) || layer <= first);
-    const earlier = IN_LAYER.has(block) && layer < first;
-    return at >= state.model.num_params && (before || earlier) ? " lit" : "";
+    const is_here = (place) => place.block === block && (place.layer === null || place.layer === layer)
+        && (place.head === null || head === null || place.head === head);
+    const last = on.layer ?? (order_of(on.block) > order_of("out") ? state.model.n_layer : -1);
+    const is_before = order_of(block) < order_of(on.block) && (!IN_LAYER.has(block) || layer <= last);
+    const is_lit = at >= state.model.num_params && (is_before || (IN_LAYER.has(block) && layer < last));
+    return is_here(on) ? " on" : used.some(is_here) ? " used" : is_lit ? " lit" : "";
 }
 
 // A block as a button that leads to its row.
-function draw_block(block, text, marked, { layer = state.choice.layer, head = null, ...more } = {})
+function draw_block(block, text, { layer = state.choice.layer, head = null, kind = "", label = `to ${text}`, ...more })
 {
     return h("button", {
-        class: `block${more.class || ""}${marked}`, style: more.style, label: more.label || `to ${text}`,
-        title: Object.values(KINDS).find((kind) => kind.block === block)?.says,
-        key: more.key || block, onclick: () => scroll_to_block(block, layer, head),
-        onpointerenter: more.enter, onpointerleave: more.enter && (() => hover_head(null)),
+        class: `block${kind}${block_state(block, layer, head)}`, key: `${block} ${head}`, label,
+        title: Object.values(KINDS).find((of) => of.block === block)?.says,
+        onclick: () => scroll_to_block(block, layer, head), ...more,
     }, text);
 }
 
@@ -57,108 +52,65 @@ function draw_head_blocks(layer)
 {
     const { n_head } = state.model;
     const some = min(n_head, 8);
-    return h("span.group", { key: "heads" }, each(some, (head) => {
-        const off = is_silent(layer, head);
-        return draw_block("heads", String(head), block_state("heads", layer, head) + (off ? " off" : ""), {
-            key: `head ${head}`, head, class: " head-block", style: `--of: ${head_color(head)}`,
-            label: `head ${head}${off ? ", silent" : ""}`, enter: () => hover_head(head),
-        });
-    }), some < n_head ? h("span.soft.small", "…") : "");
+    return h("span.group", { key: "heads" }, each(some, (head) => draw_block("heads", String(head), {
+        head, kind: ` head-block${is_silent(layer, head) ? " off" : ""}`, style: `--of: ${head_color(head)}`,
+        label: `head ${head}${is_silent(layer, head) ? ", silent" : ""}`, ...hovering(head),
+    })), some < n_head ? h("span.soft.small", "…") : "");
 }
 
-// The layers before or after the one that is open, a block each.
-function draw_layer_blocks(layers, wire_first, block)
+function draw_column(names, layer, is_phone)
 {
-    const wire = (l) => h("i", { key: `wl${l}`, class: block_state(block, l, null) });
-    return layers.map((l) => {
-        const button = draw_block("layer", `L${l}`, block_state(block, l, null), { key: `L${l}`, layer: l,
-            label: `layer ${l}` });
-        return wire_first ? [wire(l), button] : [button, wire(l)];
+    const [name] = names;
+    const kind = name === "add" || name === "out" ? " add" : "";
+    const text = BLOCK_TEXT[name] || name;
+    if (is_phone) {
+        const short_text = PHONE_TEXT[name] || name;
+        return draw_block(name, short_text, { kind, label: `to ${kind ? "the sum: +" : `${short_text}: ${text}`}` });
+    }
+    return name === "heads" ? draw_head_blocks(layer) : names.length > 1
+        ? h("span.group", { key: "qkv" }, names.map((each_name) => draw_block(each_name, each_name, {})))
+        : draw_block(name, text, { kind, label: kind ? "to the sum: +" : `to ${text}` });
+}
+
+// Columns, and the wire before each of them.
+function draw_columns(columns, layer, is_phone)
+{
+    const { at } = state.marks;
+    return columns.map((names) => {
+        const is_lit = at >= state.model.num_params && names.some((name) => /on|lit/.test(block_state(name, layer)));
+        return [names[0] === "embed" ? "" : h("i", { key: `wire ${names}`, class: is_lit ? "lit" : "" }),
+            draw_column(names, layer, is_phone)];
     });
 }
 
-function draw_column(names, layer, few)
+// The layers before or after the one that is open, a block each.
+function draw_layer_blocks(from, to)
 {
-    const states = names.map((name) => block_state(name, layer, null));
-    const [name] = names;
-    const is_sum = name === "add" || name === "out";
-    if (name === "heads" && !few) {
-        return draw_head_blocks(layer);
-    }
-    if (names.length > 1 && !few) {
-        return h("span.group", { key: "qkv" },
-            names.map((each_name, j) => draw_block(each_name, each_name, states[j])));
-    }
-    const text = few ? PHONE_TEXT[name] || name : BLOCK_TEXT[name] || name;
-    const is_head = name === "heads" && state.marks.block && state.marks.block.block === "heads";
-    const marked = is_head ? " on" : states.find((one) => one === " on") || states.find((one) => one) || "";
-    return draw_block(name, text, marked, { class: is_sum ? " add" : "",
-        label: is_sum ? "to the sum: +" : `to ${few ? `${text}: ` : ""}${BLOCK_TEXT[name] || names.join(", ")}` });
+    return each(max(0, to - from), (k) => [h("i", { key: `wire ${from + k}` }), h("button.block", {
+        key: `layer ${from + k}`, label: `layer ${from + k}`,
+        onclick: () => update({ layer: from + k }, { replace: true }) }, `L${from + k}`)]);
 }
 
 function draw_map()
 {
-    const few = !is_wide(48);
-    const { choice: { layer }, model: { n_layer, num_params }, marks } = state;
-    const has_layers = n_layer > 1 && !few;
-    const is_lit = (name) => block_state(name, layer, null).replace(" used", "")
-        || (name === "heads" && marks.block && marks.block.block === "heads");
-    const items = BLOCKS.map((names, k) => [
-        k ? h("i", { key: `wire ${k}`, class: (few ? "" : "arrow") +
-            (names.some(is_lit) && marks.at >= num_params ? " lit" : "") }) : "",
-        has_layers && names[0] === "norm" ? draw_layer_blocks(each(layer, (l) => l), false, "out") : "",
-        draw_column(names, layer, few),
-        has_layers && names[0] === "out"
-            ? draw_layer_blocks(each(n_layer - 1 - layer, (l) => layer + 1 + l), true, "x") : "",
-    ]);
-    return h(".flow", { id: "flow" }, items,
-        few ? "" : s("svg", { key: "residuals", ...HIDDEN, id: "residuals", paint: () => {} }));
-}
-
-// The residual connections, from behind a block to the sum after it: drawn where the blocks are.
-function draw_residuals()
-{
-    const svg = by_id("residuals");
-    const key = `${width_of("flow", 0)} ${state.choice.layer}`;
-    if (!svg || svg.drawn === key) {
-        return;
-    }
-    svg.drawn = key;
-    const flow = by_id("flow");
-    const left = box_of(flow).left;
-    const blocks = [...flow.querySelectorAll(".block")];
-    const sums = blocks.filter((e) => e.classList.contains("add")).map(box_of);
-    const wires = [...flow.children].filter((e) => e.localName === "i").map(box_of);
-    patch(svg, sums.map((box) => {
-        const before = blocks.find((e) => (e.key === "norm") === (box === sums[0])
-            && (e.key === "norm" || e.key === "mid"));
-        const wire = wires.filter((each_wire) => each_wire.right <= box_of(before).left).at(-1);
-        const from = wire.left - left + wire.width * 0.45;
-        const to = box.left - left + box.width / 2;
-        return s("path", { d: `M${from} 18.5V31a3 3 0 0 0 3 3H${to - 3}a3 3 0 0 0 3-3V30.5` });
-    }));
+    const is_phone = !is_wide(48);
+    const { choice: { layer }, model: { n_layer } } = state;
+    return h(".flow", { id: "flow" }, draw_columns(EMBED, layer, is_phone),
+        is_phone ? "" : draw_layer_blocks(0, layer),
+        PARTS.map((columns, k) => h(".residual", { key: `part ${k}`, style: `--wires: ${columns.length}` },
+            draw_columns(columns, layer, is_phone))),
+        is_phone ? "" : draw_layer_blocks(layer + 1, n_layer),
+        draw_columns(GUESS, layer, is_phone));
 }
 
 function scroll_to_block(block, layer, head)
 {
-    if (block === "layer") {
-        update({ layer }, { replace: true });
-        return;
-    }
-    const wanted = state.shown.tape.stages[state.choice.pos].find((of) => of.kind.block === block &&
-        (of.layer === null || of.layer === layer) && (head === null || of.head === head));
-    const row = wanted && stage_row(wanted.name);
-    if (row) {
-        scroll_into_view(row, "start");
-        row.querySelector(".cell").focus({ preventScroll: true });
-    }
-}
-
-// The row of a stage, drawn if it was not.
-function stage_row(name)
-{
+    const wanted = state.shown.tape.stages[state.choice.pos].find((of) => of.kind.block === block
+        && (of.layer === null || of.layer === layer) && (head === null || of.head === head));
     draw_all_above(by_id("numbers"));
-    state.open_rows.add(name);
+    state.opened.add(`row ${wanted.name}`);
     draw("numbers");
-    return by_id("numbers").querySelector(`[data-stage="${CSS.escape(name)}"]`);
+    const row = by_id("numbers").querySelector(`[data-stage="${CSS.escape(wanted.name)}"]`);
+    scroll_into_view(row, "start");
+    row.querySelector(".cell").focus({ preventScroll: true });
 }

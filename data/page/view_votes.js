@@ -13,107 +13,89 @@ function open_votes(pos, id)
     show_votes();
 }
 
-function show_votes()
+const show_votes = () => scroll_into_view(by_id("votes").querySelector("h2"), "start");
+
+// The section is there while it has something to say.
+function show_votes_or_not(id)
 {
-    scroll_into_view(by_id("votes").querySelector("h2"), "start");
+    by_id(id).hidden = state.choice.votes === null;
+    show_letter(id);
 }
 
 function close_votes()
 {
     const { choice: { pos, votes }, opener } = state;
     update({ votes: null });
-    const bar = document.querySelector(`[data-votes="${pos}.${votes}"]`) || opener;
-    if (bar && bar.isConnected) {
-        bar.focus({ preventScroll: true });
-        scroll_into_view(bar, "nearest");
-    }
+    focus_again(document.querySelector(`[data-votes="${pos}.${votes}"]`) || opener);
 }
 
-const for_whom = (id) => id === state.model.BOS ? "the end" : token_text(id);
+const for_whom = (id) => id === state.model.BOS ? "the end" : isolated(token_text(id));
 const vote_text = (x) => abs(x) < LEAST ? "0.00" : signed(x, 2);
-const vote_color = (x) => `var(--${x < 0 ? "negative" : "positive"})`;
 
-// The votes for one character, as rows: the letter itself, all others by size. A row has a key, and its names when
-// asked.
+// A row: who voted, in full and on a phone, how much, and the value that this leads to. A letter in the names stands by
+// itself.
+const row_of_vote = (key, vote, value, name, brief = name, more = {}) => ({ key, vote, value, name, brief, ...more });
+
+// What is said of a row by those who read it aloud.
+const says_of = ({ name }) => name.map((part) => part.tag ? part.children[0] : part).join("");
+
+// The votes for one character, as rows: the letter itself, all others by size.
 function rows_of_votes(id)
 {
     const { shown, choice: { pos }, model } = state;
     const votes = votes_in(shown, pos, id, quiet_now());
-    const name = (kind, layer, head) => stage_name(model, kind, layer, head);
-    const self = { key: "self", vote: votes.self, value: "emb_norm.0", names: () => names_of_self(pos) };
-    const heads = votes.heads.map((of) => ({
-        ...of, key: `h${of.layer}.${of.head}.${of.position}`, names: () => names_of_head(of),
-        value: `${name(KINDS.attn_weights, of.layer, of.head)}.${of.position}`,
-    }));
-    const units = votes.units.filter(({ vote }) => vote !== 0).map((of) => ({
-        ...of, key: `u${of.layer}.${of.unit}`, names: () => names_of_unit(of),
-        value: `${name(model.activation === "relu2" ? KINDS.act2 : KINDS.act, of.layer, null)}.${of.unit}`,
-    }));
-    const others = [...heads, ...units].sort((a, b) => abs(b.vote) - abs(a.vote));
-    return { ...votes, id, self, heads, others };
+    const name_of = (kind, layer, head) => stage_name(model, kind, layer, head);
+    const letter = mono(seen_text(pos));
+    const self = row_of_vote("self", votes.self, "emb_norm.0", ["the letter ", letter, " itself"], [letter, " itself"]);
+    const heads = votes.heads.map(({ layer, head, position, vote }) => {
+        const who = `${of_layer(layer)}head ${head}`;
+        const value = `${name_of(KINDS.attn_weights, layer, head)}.${position}`;
+        return row_of_vote(`h${layer}.${head}.${position}`, vote, value,
+            [`${who}, looking at `, ...letter_parts(position)], [`${who} at `, mono(seen_text(position))],
+            { layer, position });
+    });
+    const act = model.activation === "relu2" ? KINDS.act2 : KINDS.act;
+    const units = votes.units.filter(({ vote }) => vote !== 0).map(({ layer, unit, vote }) => {
+        const who = `${of_layer(layer)}unit ${unit}`;
+        const value = `${name_of(act, layer, null)}.${unit}`;
+        return row_of_vote(`u${layer}.${unit}`, vote, value, [`${who} of the MLP`], [who]);
+    });
+    return { ...votes, id, self, heads, others: [...heads, ...units].sort((a, b) => abs(b.vote) - abs(a.vote)) };
 }
 
-// What a row is called: in full, on a phone, and for those who do not see it.
-const named = (text) => ({ name: [text], brief: [text], says: text });
 const of_layer = (layer) => state.model.n_layer > 1 ? `layer ${layer}, ` : "";
 
-function names_of_self(pos)
+// "the second a", with the letter by itself.
+function letter_parts(pos)
 {
-    const letter = seen_text(pos);
-    return { name: ["the letter ", mono(letter), " itself"], brief: [mono(letter), " itself"],
-             says: `the letter ${letter} itself` };
-}
-
-function names_of_head({ layer, head, position })
-{
-    const who = `${of_layer(layer)}head ${head}`;
-    return { name: [`${who}, looking at `, mono(letter_at(position))], brief: [`${who} at `, mono(seen_text(position))],
-             says: `${who}, looking at ${letter_at(position)}` };
-}
-
-function names_of_unit({ layer, unit })
-{
-    const who = `${of_layer(layer)}unit ${unit}`;
-    return { name: [`${who} of the MLP`], brief: [who], says: `${who} of the MLP` };
+    const words = letter_at(pos).split(" ");
+    return pos === 0 ? [letter_at(0)] : [words.slice(0, -1).map((word) => `${word} `).join(""), mono(words.at(-1))];
 }
 
 // The rows that are shown, with where each begins and ends in the running sum.
 function running_sum({ self, others, total, logit, id })
 {
-    const largest_five = others.slice(0, MOST_ROWS);
-    const rest = total - sum_of([self, ...largest_five].map(({ vote }) => vote));
-    const silent = state.choice.silent.map(([layer, head]) => ({
-        key: `s${layer}.${head}`, vote: 0, is_silent: true, value: null,
-            names: () => named(`${of_layer(layer)}head ${head}`),
-    }));
-    const rows = [self, ...largest_five, ...silent, { key: "rest", vote: rest, value: null,
-        names: () => ({ name: ["everything else"], brief: ["all others"], says: "everything else" }) }];
-    if (abs(logit - total) > 1e-9) {
-        rows.push({ key: "edit", vote: logit - total, value: state.choice.value,
-            names: () => named("changed by hand") });
-    }
+    const largest_ones = others.slice(0, MOST_ROWS);
+    const rest = total - sum_of([self, ...largest_ones].map(({ vote }) => vote));
+    const silent = state.choice.silent.map(([layer, head]) =>
+        row_of_vote(`s${layer}.${head}`, 0, null, [`${of_layer(layer)}head ${head}`], undefined, { is_silent: true }));
+    const by_hand = abs(logit - total) > 1e-9
+        ? [row_of_vote("edit", logit - total, state.choice.value, ["changed by hand"])] : [];
     let at = 0;
-    const placed = rows.map((row) => ({ ...row, from: at, to: at += row.vote }));
-    const sum = { key: "sum", vote: logit, from: 0, to: logit, value: `logits.${id}`,
-                  names: () => ({ name: [`votes for ${for_whom(id)}`], brief: ["sum"], says: "the sum of all" }) };
-    return [...placed, sum];
+    return [
+        ...[self, ...largest_ones, ...silent, row_of_vote("rest", rest, null, ["everything else"], ["all others"]),
+            ...by_hand].map((row) => ({ ...row, from: at, to: at += row.vote })),
+        row_of_vote("sum", logit, `logits.${id}`, [`votes for ${for_whom(id)}`], ["sum"], { from: 0, to: logit }),
+    ];
 }
 
 // All tabs, kept while nothing changes: what they show stands on one scale.
-const votes_kept = { key: "", tabs: [] };
-
-function tabs_of_votes()
-{
-    const { version, choice: { pos, votes } } = state;
-    const key = `${version} ${pos} ${votes} ${silent_text()}`;
-    if (votes_kept.key !== key) {
-        const ids = guesses_at(pos);
-        const tabs = (ids.includes(votes) ? ids : [...ids, votes]).map(rows_of_votes);
-        tabs.forEach((tab) => { tab.rows = running_sum(tab); });
-        Object.assign(votes_kept, { key, tabs });
-    }
-    return votes_kept.tabs;
-}
+const tabs_of_votes = kept(() => `${state.version} ${state.choice.pos} ${state.choice.votes} ${silent_text()}`, () => {
+    const { pos, votes } = state.choice;
+    const tabs = [...new Set([...guesses_at(pos), votes])].map(rows_of_votes);
+    tabs.forEach((tab) => { tab.rows = running_sum(tab); });
+    return tabs;
+});
 
 function draw_votes()
 {
@@ -124,43 +106,45 @@ function draw_votes()
     const tabs = tabs_of_votes();
     const tab = tabs.find((each_tab) => each_tab.id === id);
     const probs = probs_at(pos);
+    const points = tabs.flatMap(({ rows }) => rows.flatMap(({ from, to }) => [from, to]));
+    const low = min(0, ...points);
+    const reach = max(0, ...points) - low || 1;
+    const x = (at) => 100 * (at - low) / reach;
+    const share = probs[id] < 0.0005 ? "less than 0.1%" : `${(100 * probs[id]).toFixed(1)}%`;
     return [
         h("h2", { tabindex: -1 }, "Why ", id === state.model.BOS ? "the end" : mono(for_whom(id)),
             `, at ${percent(probs[id])}?`),
         draw_sentence(tab),
         h(".tabs", row_of(".tab", "next character"), tabs.map((each_tab) => draw_tab(each_tab.id, probs))),
         draw_vote_arcs(tab, tabs),
-        h(".votes", row_of(".vote", `votes for ${for_whom(id)}`), tab.rows.map((row) => draw_row(row, id, tabs))),
+        h(".votes", row_of(".vote", `votes for ${for_whom(id)}`), tab.rows.map((row) => draw_row(row, id, x))),
         h("p.soft.end", "e", h("sup", minus(tab.logit.toFixed(2))),
-            ` over the sum of the same for all ${count(probs.length)} characters is ${percent_of(probs[id])}.`),
+            ` over the sum of the same for all ${count(probs.length)} characters is ${share}.`),
         draw_all_votes(tab),
     ];
 }
 
-const percent_of = (p) => p < 0.0005 ? "less than 0.1%" : `${(100 * p).toFixed(1)}%`;
-
 function draw_tab(id, probs)
 {
     const is_true = id === state.shown.tokens[state.choice.pos + 1];
+    const share = is_wide(48) ? percent(probs[id]) : `${(100 * probs[id]).toFixed(0)}%`;
     return h("button.tab", { key: id, pressed: id === state.choice.votes, class: is_true ? " true" : "",
-        onclick: () => update({ votes: id }, { replace: true }),
-        label: `${for_whom(id)} ${percent(probs[id])}${is_true ? ", what really comes" : ""}` },
-    glyph(token_text(id)), ` ${percent(probs[id])}`);
+                             onclick: () => update({ votes: id }, { replace: true }),
+                             label: `${for_whom(id)} ${share}${is_true ? ", what really comes" : ""}` },
+    glyph(token_text(id)), ` ${share}`);
 }
 
 function draw_sentence({ id, others, self })
 {
     const most = others.find(({ vote }) => abs(vote) >= LEAST);
-    const toggle = () => { state.tells_direct = !state.tells_direct; redraw("votes"); };
-    const name = most && most.names().name.map((part, k) => k ? part : part[0].toUpperCase() + part.slice(1));
+    const [first, ...rest] = most ? most.name : [""];
     return h("p.sentence",
-        most ? [name, ` votes ${vote_text(most.vote)} for ${for_whom(id)}: `,
-                abs(most.vote) > abs(self.vote)
-                    ? "the most of all. " : "the most from anywhere but the letter itself. "]
+        most ? [first[0].toUpperCase() + first.slice(1), rest, rest.length ? "," : "",
+                ` votes ${vote_text(most.vote)} for ${for_whom(id)}: the most `,
+                abs(most.vote) > abs(self.vote) ? "of all. " : "from anywhere but the letter itself. "]
             : "Nothing but the letter itself votes. ",
-        h("button.link", { "aria-expanded": String(Boolean(state.tells_direct)), onclick: toggle }, "Direct votes"),
-            ".",
-        state.tells_direct ? " These are direct votes: what each part adds by itself. What a unit votes also " +
+        link("Direct votes", toggle("direct", "votes"), { "aria-expanded": String(is_opened("direct")) }), ".",
+        is_opened("direct") ? " These are direct votes: what each part adds by itself. What a unit votes also " +
             "depends on the heads." : "",
         state.choice.silent.length ? " A silent head votes 0; the sum is still the page's own logit." : "");
 }
@@ -168,7 +152,7 @@ function draw_sentence({ id, others, self })
 // Arcs, one for each head at each position, and the letters below them with all heads' votes from there.
 function draw_vote_arcs({ heads, self }, tabs)
 {
-    const { choice: { pos }, model: { n_layer } } = state;
+    const { pos } = state.choice;
     const is_phone = !is_wide(48);
     const width = width_of("next", 780);
     const gap = is_phone ? 5 : 10;
@@ -177,27 +161,30 @@ function draw_vote_arcs({ heads, self }, tabs)
     const height = is_phone ? 96 : 140;
     const most = max(...tabs.flatMap((tab) => tab.heads.map(({ vote }) => abs(vote))), 1e-12);
     const large = heads.filter(({ vote }) => abs(vote) >= LEAST_ARC).sort((a, b) => b.position - a.position);
-    const arcs = large.map((row) => ({ ...row, key: row.position, row,
-                                       thick: max(1.5, (is_phone ? 11 : 16) * abs(row.vote) / most) }));
-    place_arcs(arcs, pos, { tile, gap, height, space: 2 });
-    const by_size = [...arcs].sort((a, b) => abs(b.vote) - abs(a.vote));
+    const arcs = place_arcs(large.map((row) => ({ row, key: row.position,
+        thick: max(1.5, (is_phone ? 11 : 16) * abs(row.vote) / most) })), pos, { tile, gap, height, space: 2 });
+    const by_size = [...arcs].sort((a, b) => abs(b.row.vote) - abs(a.row.vote));
     const badges = place_badges(by_size.filter((a) => a.rx > 4), { height, wide: 46, tall: 20 });
     return [
         arcs.length ? "" : h("p.soft", "No head adds much here."),
         h(".vote-word", { "data-wide": wide > width + 1, style: `--tile: ${tile}px; --gap: ${gap}px` }, h("", {
             style: `width: ${wide}px` },
             arcs.length ? s("svg.arcs", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, ...HIDDEN },
-                arcs.map((a) => draw_vote_arc(a, n_layer)), badges.map(draw_vote_badge)) : "",
+                arcs.map(draw_vote_arc),
+                badges.map(({ row, ...a }) => draw_badge(a, vote_text(row.vote), 46, 20, signed_color(row.vote), {
+                    key: `b${row.key}`, class: faded(row.key), onclick: choose_vote(row.value),
+                    ...pointing(row.key) }))) : "",
             h(".tiles", each(pos + 1, (position) => draw_vote_tile(position, heads, self, tile))))),
     ];
 }
 
-const is_faded = (key) => state.pointed !== null && state.pointed !== key;
+const faded = (key) => state.pointed !== null && state.pointed !== key ? " faded" : "";
 
+// What answers to the pointer, or to the focus: the arc and the row of a vote light up together.
 function pointing(key)
 {
     const point = (to) => () => { if (state.pointed !== to) { state.pointed = to; draw_soon("votes"); } };
-    return { onpointerenter: point(key), onpointerleave: point(null) };
+    return { onpointerenter: point(key), onpointerleave: point(null), onfocus: point(key), onblur: point(null) };
 }
 
 const choose_vote = (value) => () => {
@@ -205,77 +192,58 @@ const choose_vote = (value) => () => {
     update({ value });
 };
 
-function draw_vote_arc({ row, path, stroke, layer }, n_layer)
+function draw_vote_arc({ row, path, stroke })
 {
-    return s("path", { key: row.key, d: path, stroke: vote_color(row.vote), "stroke-width": stroke.toFixed(2),
-        "stroke-dasharray": layer < n_layer - 1 ? "6 4" : null, class: `answers${is_faded(row.key) ? " faded" : ""}`,
+    return s("path", { key: row.key, d: path, stroke: signed_color(row.vote), "stroke-width": stroke.toFixed(2),
+        "stroke-dasharray": row.layer < state.model.n_layer - 1 ? "6 4" : null, class: `answers${faded(row.key)}`,
         "data-vote": row.key, onclick: choose_vote(row.value), ...pointing(row.key) });
-}
-
-function draw_vote_badge({ row, badge: [x, y] })
-{
-    return s("g.badge", { key: `b${row.key}`, class: is_faded(row.key) ? " faded" : "", onclick: choose_vote(row.value),
-                          ...pointing(row.key) },
-        s("rect", { x: x - 23, y: y - 10, width: 46, height: 20, rx: 5, stroke: vote_color(row.vote) }),
-        s("text", { x, y: y + 0.5 }, vote_text(row.vote)));
 }
 
 function draw_vote_tile(position, heads, self, tile)
 {
     const { pos } = state.choice;
-    const from_here = sum_of(heads.filter((row) => row.position === position).map(({ vote }) => vote));
-    const vote = from_here + (position === pos ? self.vote : 0);
-    const is_lit = state.pointed && heads.some((row) => row.key === state.pointed && row.position === position);
+    const here = heads.filter((row) => row.position === position);
+    const vote = sum_of(here.map((row) => row.vote)) + (position === pos ? self.vote : 0);
+    const is_lit = here.some((row) => row.key === state.pointed);
     return h(".vote-tile", { key: position, class: `${position === pos ? " here" : ""}${is_lit ? " lit" : ""}` },
         h("span.char", glyph(seen_text(position))),
-        h("span.number", tile < 44 ? signed(vote, 1) : vote_text(vote)));
+        number(tile < 44 ? signed(vote, 1) : vote_text(vote)));
 }
 
 // A row of the running sum: its bar begins where the last one ended.
-function draw_row({ key, vote, from, to, names, value, is_silent: off }, id, tabs)
+function draw_row(row, id, x)
 {
-    const { name, brief, says } = names();
-    const points = tabs.flatMap(({ rows }) => rows.flatMap((row) => [row.from, row.to]));
-    const low = min(0, ...points);
-    const high = max(0, ...points);
-    const x = (at) => 100 * (at - low) / (high - low || 1);
-    const color = key === "sum" ? ACCENT : abs(vote) < LEAST ? "none" : vote_color(vote);
+    const { key, vote, from, to, value } = row;
+    const color = key === "sum" ? ACCENT : abs(vote) < LEAST ? "none" : signed_color(vote);
     const is_chosen = value && value === state.choice.value;
-    const act = value ? choose_vote(value) : key === "rest" ? toggle_all_votes : null;
     return h("button.vote", {
-        key, class: `${key === "sum" ? " sum" : ""}${off ? " silent" : ""}${is_chosen ? " chosen" : ""}`,
-        label: `${says}, votes ${vote_text(vote)} for ${for_whom(id)}`, "data-vote": key, onclick: act,
-            ...pointing(key),
-        onfocus: pointing(key).onpointerenter, onblur: pointing(key).onpointerleave,
-    }, h("span.name", is_wide(48) ? name : brief),
+        key, class: `${key === "sum" ? " sum" : ""}${row.is_silent ? " silent" : ""}${is_chosen ? " chosen" : ""}`,
+        label: `${key === "sum" ? "the sum of all" : says_of(row)}, votes ${vote_text(vote)} for ${for_whom(id)}`,
+        "data-vote": key, ...pointing(key),
+        onclick: value ? choose_vote(value) : key === "rest" ? toggle("all votes", "votes") : null,
+    }, h("span.name", is_wide(48) ? row.name : row.brief),
     h("span.sum-bar", h("i",
         { style: `left: ${x(min(from, to))}%; width: ${abs(x(to) - x(from))}%; background: ${color}` }),
         h("u", { style: `left: ${x(to)}%` })),
-    number(off ? "silent" : vote_text(vote)));
-}
-
-function toggle_all_votes()
-{
-    state.all_votes = !state.all_votes;
-    redraw("votes");
+    number(row.is_silent ? "silent" : vote_text(vote)));
 }
 
 // Every vote, sorted; all digits on demand.
 function draw_all_votes({ self, others, total })
 {
-    const { all_votes, with_all_digits } = state;
-    const digits = () => { state.with_all_digits = !with_all_digits; redraw("votes"); };
-    const figure = (x) => with_all_digits ? all_digits(x) : vote_text(x);
-    const rows = [self, ...others].map(({ names, vote, value }) =>
-        [h("button.link", { onclick: choose_vote(value) }, all_votes ? names().name : ""), figure(vote)]);
+    const is_shown = is_opened("all votes");
+    const is_long = is_opened("digits");
+    const rows = [self, ...others];
+    const digits = (x) => is_long ? all_digits(x) : vote_text(x);
     return [
-        h(".tools", h("button.button",
-            { id: "all-votes", "aria-expanded": String(all_votes), onclick: toggle_all_votes },
-            `All ${count(rows.length)} votes`),
-        all_votes ? h("button.link", { onclick: digits }, with_all_digits ? "two digits" : "all digits") : "",
-        h("button.button", { id: "close-votes", onclick: close_votes }, "Close")),
-        all_votes ? h("table.all", h("thead", h("tr", h("th", "who"), h("th", "vote"))),
-            h("tbody", rows.map(([who, vote]) => h("tr", h("td", who), h("td", vote))),
-                h("tr.sum", h("td", "all"), h("td", figure(total))))) : "",
+        h(".tools",
+            button("all-votes", `All ${count(rows.length)} votes`, toggle("all votes", "votes"),
+                { "aria-expanded": String(is_shown) }),
+            is_shown ? link(is_long ? "two digits" : "all digits", toggle("digits", "votes", "made")) : "",
+            button("close-votes", "Close", close_votes)),
+        is_shown ? h("table.all", h("thead", h("tr", h("th", "who"), h("th", "vote"))),
+            h("tbody", rows.map(({ name, vote, value }) =>
+                h("tr", h("td", link(name, choose_vote(value))), h("td", digits(vote)))),
+            h("tr.sum", h("td", "all"), h("td", digits(total))))) : "",
     ];
 }

@@ -3,13 +3,12 @@
 
 const head_in_focus = () => state.hovered ?? state.choice.head;
 
-function hover_head(head)
+// What answers to the pointer, or to the focus, for a head: the arcs of the others fade. Not at once: an element may be
+// blurred because it is being drawn.
+function hovering(head)
 {
-    if (state.hovered !== head) {
-        state.hovered = head;
-        // not at once: it may be blurred because it is being drawn
-        draw_soon("next");
-    }
+    const hover = (to) => () => { if (state.hovered !== to) { state.hovered = to; draw_soon("next"); } };
+    return { onpointerenter: hover(head), onpointerleave: hover(null), onfocus: hover(head), onblur: hover(null) };
 }
 
 const keep_head = (head) => update({ head: state.choice.head === head ? null : head }, { replace: true });
@@ -28,30 +27,18 @@ function tile_size()
     return { tile: min(120, fits >= least ? fits : max(least, swipes)), gap, area, is_phone: area < 500 };
 }
 
-// What the file's own model expects, while the page's is another.
-function guesses_before()
-{
-    const { tapes, stored, shown } = state;
-    if (!is_changed() || !tapes.is_small || state.run.playing) {
-        return null;
-    }
-    const pass = finish(loss_pieces(tapes.work, stored, shown.tokens));
-    return pass.probs.map((at) => numbers_of(tapes.work, at, stored.vocab_size));
-}
-
 function draw_next()
 {
     const { tile, gap, area, is_phone } = tile_size();
     const { n } = state.shown;
     const wide = n * (tile + gap) - gap;
-    const was = guesses_before();
     return [
         h(".first",
             h(".word", { id: "tiles-box", "data-wide": wide > area }, h("", { class: tile < 80 ? "narrow" : "",
                 style: `--tile: ${tile}px; --gap: ${gap}px; width: ${wide}px` },
                 draw_arcs(tile, gap, is_phone),
                 h(".tiles", row_of(".char", "the word"),
-                    each(n, (pos) => draw_tile(pos, tile < 80, was && was[pos]))))),
+                    each(n, (pos) => draw_tile(pos, tile < 80))))),
             draw_reading(is_phone)),
         draw_invitations(is_phone || !is_wide(48)),
         is_phone ? draw_total() : "",
@@ -67,59 +54,11 @@ function arcs_now(full)
         for (let head = 0; head < state.model.n_head; head++) {
             const weight = is_silent(layer, head) ? 0 : rows_of_weights(layer, head)[key];
             if (weight >= 0.05) {
-                arcs.push({ key, head, weight, thick: max(1, full * weight), text: String(head) });
+                arcs.push({ key, head, weight, thick: max(1, full * weight) });
             }
         }
     }
     return arcs;
-}
-
-// Where arcs begin and end. No two cross: near ones leave on the left, far ones on the right, and they land in the
-// reverse order.
-function place_arcs(arcs, pos, { tile, gap, space, height })
-{
-    const selves = arcs.filter((a) => a.key === pos);
-    const total = sum_of([...arcs, ...selves].map((a) => a.thick + space)) + (selves.length ? tile * 0.12 : 0);
-    const scale = min(1, tile * 0.94 / total);
-    const center = (key) => key * (tile + gap) + tile / 2;
-    const spread = (some, from, end) => some.reduce((x, a) => {
-        a[end] = x + a.thick * scale / 2;
-        return x + (a.thick + space) * scale;
-    }, from);
-    const x = spread([...selves].reverse(), center(pos) - total * scale / 2, "from");
-    spread(arcs, x + (selves.length ? tile * 0.12 * scale : 0), "to");
-    for (let key = 0; key < pos; key++) {
-        const group = arcs.filter((a) => a.key === key).reverse();
-        spread(group, center(key) - (sum_of(group.map((a) => a.thick + space)) - space) * scale / 2, "from");
-    }
-    const widest = max(1, ...arcs.map((a) => (a.to - a.from) / 2));
-    const reach = min(height - 22, widest * 1.15);
-    for (const a of arcs) {
-        a.rx = (a.to - a.from) / 2;
-        a.ry = reach * (a.rx / widest) ** 0.8;
-        a.middle = (a.from + a.to) / 2;
-        a.stroke = a.thick * scale;
-        const [from, to, rx, ry] = [a.from, a.to, a.rx, a.ry].map((x) => x.toFixed(1));
-        a.path = `M${from} ${height}A${rx} ${ry} 0 0 1 ${to} ${height}`;
-    }
-    return arcs;
-}
-
-// Badges on the arcs, the largest first: each moves along its arc to where no other is, else it is dropped.
-function place_badges(arcs, { height, wide, tall })
-{
-    const taken = [];
-    return arcs.filter((a) => {
-        const spots = [90, 102, 78, 114, 66, 126, 54, 138].map((angle) => [
-            a.middle - a.rx * Math.cos(angle * Math.PI / 180), height - a.ry * Math.sin(angle * Math.PI / 180)]);
-        const is_free = ([x, y]) => y < height - tall / 2
-            && taken.every(([tx, ty]) => abs(tx - x) > wide + 2 || abs(ty - y) > tall + 2);
-        a.badge = spots.find(is_free);
-        if (a.badge) {
-            taken.push(a.badge);
-        }
-        return a.badge;
-    });
 }
 
 // Arcs from the chosen character back to those that each head looks at. Their badges answer as the list of heads does.
@@ -130,35 +69,27 @@ function draw_arcs(tile, gap, is_phone)
     const arcs = place_arcs(arcs_now(is_phone ? 6 : 13), state.choice.pos,
         { tile, gap, height, space: is_phone ? 1.5 : 2 });
     const focus = head_in_focus();
-    const faded = (a) => focus !== null && a.head !== focus ? "faded" : "";
+    const fades = (a) => focus !== null && a.head !== focus ? " faded" : "";
     const large = arcs.filter((a) => a.key !== state.choice.pos && a.weight >= (is_phone ? 0.3 : 0.2) && a.rx > 9);
     const badges = place_badges(large.sort((a, b) => b.weight - a.weight), { height, wide: 18, tall: 18 });
     return s("svg.arcs", { width, height, viewBox: `0 0 ${width} ${height}`, ...HIDDEN },
         arcs.map((a) => s("path", { key: `${a.head} ${a.key}`, d: a.path, stroke: head_color(a.head), pathLength: 1,
-                                    "stroke-width": a.stroke.toFixed(2), class: faded(a) })),
-        badges.map((a) => s("g", { key: `b${a.head} ${a.key}`, class: `badge ${faded(a)}`, "data-head": a.head,
-            onpointerenter: () => hover_head(a.head), onpointerleave: () => hover_head(null),
-            onclick: () => keep_head(a.head) },
-            s("rect", { x: a.badge[0] - 9, y: a.badge[1] - 9, width: 18, height: 18, rx: 5,
-                stroke: head_color(a.head) }),
-            s("text", { x: a.badge[0], y: a.badge[1] + 0.5 }, a.text))));
+                                    "stroke-width": a.stroke.toFixed(2), class: fades(a) })),
+        badges.map((a) => draw_badge(a, String(a.head), 18, 18, head_color(a.head), { key: `b${a.head} ${a.key}`,
+            class: fades(a), "data-head": a.head, onclick: () => keep_head(a.head), ...hovering(a.head) })));
 }
 
-// What a head looks at from the chosen position, kept while nothing changes.
-const looked = { key: "", rows: new Map() };
+// What a head looks at from the chosen position.
+const rows_here = kept(() => `${state.version} ${state.choice.pos}`, () => new Map());
 
 function rows_of_weights(layer, head)
 {
-    const key = `${state.version} ${state.choice.pos}`;
+    const rows = rows_here();
     const name = `${layer}.${head}`;
-    if (looked.key !== key) {
-        looked.key = key;
-        looked.rows.clear();
+    if (!rows.has(name)) {
+        rows.set(name, weights_at(state.shown, layer, head, state.choice.pos));
     }
-    if (!looked.rows.has(name)) {
-        looked.rows.set(name, weights_at(state.shown, layer, head, state.choice.pos));
-    }
-    return looked.rows.get(name);
+    return rows.get(name);
 }
 
 const probs_at = (pos) => numbers_of(state.shown.tape, state.shown.probs[pos], state.model.vocab_size);
@@ -173,28 +104,28 @@ function guesses_at(pos, probs = probs_at(pos))
 }
 
 // A bar opens the votes for its character.
-function draw_bar(pos, id, rank, { probs, was, is_narrow })
+function draw_bar(pos, id, rank, { probs, is_narrow })
 {
     const is_true = id === state.shown.tokens[pos + 1];
     const is_chosen = state.choice.votes === id && state.choice.pos === pos;
-    const figure = is_narrow ? (100 * probs[id]).toFixed(0) : percent(probs[id]);
+    const share = is_narrow ? (100 * probs[id]).toFixed(0) : percent(probs[id]);
     return h("button", {
         class: `bar-of${is_true ? " true" : ""}${is_chosen ? " chosen" : ""}`,
         style: `--p: ${probs[id].toFixed(4)}`, key: rank, "data-votes": `${pos}.${id}`,
-        label: `${token_text(id)} ${figure}${is_true ? ", what really comes" : ""}: why?`,
+        label: `${token_text(id)} ${share}${is_true ? ", what really comes" : ""}: why?`,
         onclick: () => open_votes(pos, id),
-    }, glyph(token_text(id)), was ? h("i", { style: `--was: ${was[id].toFixed(4)}` }) : "", " ", h("span", figure));
+    }, glyph(token_text(id)), " ", h("span", share));
 }
 
-function draw_tile(pos, is_narrow, was)
+function draw_tile(pos, is_narrow)
 {
     const probs = probs_at(pos);
     const loss = state.shown.tape.value[state.shown.losses[pos]].toFixed(2);
-    return h(".tile", { key: pos },
+    return h(".tile", { key: pos, class: pos === state.choice.pos ? " here" : "" },
         h("button.char", { pressed: pos === state.choice.pos, label: `position ${pos}: ${seen_text(pos)}`,
             onclick: () => update({ pos }), title: seen_text(pos) }, glyph(seen_text(pos))),
         h(".bars", row_of(".bar-of", `after ${seen_text(pos)}`),
-            guesses_at(pos, probs).map((id, rank) => draw_bar(pos, id, rank, { probs, was, is_narrow }))),
+            guesses_at(pos, probs).map((id, rank) => draw_bar(pos, id, rank, { probs, is_narrow }))),
         h("button.loss", { onclick: () => update({ pos, value: "loss_t.0" }),
             label: `loss ${loss} at position ${pos}` },
             `${is_narrow ? "" : "loss "}${loss}`));
@@ -226,8 +157,7 @@ function draw_looks(heads, is_phone)
         const off = is_silent(layer, head);
         return h("li", h("button", {
             pressed: state.choice.head === head, class: off ? "silent" : "", onclick: () => keep_head(head),
-            onpointerenter: () => hover_head(head), onpointerleave: () => hover_head(null),
-            onfocus: () => hover_head(head), onblur: () => hover_head(null),
+            ...hovering(head),
         }, head_tag(head), h("span", off ? "silent" : look_of(head, some, is_phone))));
     }));
 }
@@ -246,7 +176,7 @@ function draw_reading(is_phone)
         state.model.n_layer > 1 ? draw_layers() : "",
         h("p.looks-head", "From ", mono(seen_text(pos)), `, ${how_many} back`),
         draw_looks(heads, is_phone),
-        h("p.soft.hint.small", { style: "margin: 6px 0 0" }, "The wider the arc, the more it looks there."),
+        h("p.soft.hint.small", "The wider the arc, the more it looks there."),
         is_phone ? "" : draw_total());
 }
 
@@ -254,14 +184,14 @@ function draw_total()
 {
     const { shown, run } = state;
     const loss = shown.tape.value[shown.loss];
-    const said = (...what) => h("span", { style: "color: var(--ink)" }, what);
+    const said = (...what) => h("span.said-now", what);
     const steps = run.on_word.length;
     return h(".total",
-        h("button.link", { id: "word-loss", onclick: () => update({ value: "loss.0" }) }, loss.toFixed(3)),
+        link(loss.toFixed(3), () => update({ value: "loss.0" }), { id: "word-loss" }),
         h("span", "is the loss of the word: how much it surprises the model, on average.",
             steps ? said(` ${plural(steps, "step")} on it: ${run.on_word[0].loss.toFixed(3)} → ${loss.toFixed(3)}. `,
-                h("button.link", { onclick: () => seek("file") }, "Back to the file")) : "",
-            silent_text() ? said(` ${silent_words()} `, h("button.link", { onclick: hear_all }, "Hear all")) : ""));
+                link("Back to the file", () => seek("file"))) : "",
+            silent_text() ? said(` ${silent_words()} `, link("Hear all", hear_all)) : ""));
 }
 
 const share_text = (p) => p > 0.99 && p < 0.9995 ? `${(100 * p).toFixed(1)}%` : `${(100 * p).toFixed(0)}%`;
@@ -332,7 +262,7 @@ function watch_it_learn()
     if (can_run()) {
         play();
     } else {
-        one_step();
+        step_on_word();
     }
     scroll_into_view(by_id("learn"), "start");
 }

@@ -22,8 +22,7 @@ function draw_samples()
                          spellcheck: "false", oninput: (e) => change_sampling({ prompt: e.target.value }) })),
         out.length ? h("p.note", left_out(out)) : "",
         draw_letters(prompt),
-        h(".tools", h("button.button", { id: "more-names", onclick: () => change_sampling({ seed: seed + 1 }) },
-            "Ten more names")),
+        h(".tools", button("more-names", "Ten more names", () => change_sampling({ seed: seed + 1 }))),
         draw_names(prompt),
     ];
 }
@@ -31,11 +30,11 @@ function draw_samples()
 // Draws the next letter; after the end, the first one of another name.
 function next_letter(prompt, is_over)
 {
-    const { sampling, tapes, model } = state;
+    const { sampling, model } = state;
     if (!sampling.letters || is_over) {
         const { random } = new_random(1000 + sampling.seed);
         sampling.seed += is_over ? 1 : 0;
-        sampling.letters = sample_letters(tapes.letters, model,
+        sampling.letters = sample_letters(tape_for("letters"), model,
             { temperature: sampling.temperature, prompt, random, quiet: quiet_now(), longest: LONGEST });
         sampling.steps = [];
     }
@@ -54,8 +53,8 @@ function draw_letters(prompt)
     const text = steps.map(({ token }) => token === BOS ? "" : uchars[token]).join("");
     return h("",
         h(".tools",
-            h("button.button.main-button", { id: "next-letter", onclick: () => next_letter(prompt, is_over) },
-                is_over ? "Another name" : "Next letter"),
+            button("next-letter", is_over ? "Another name" : "Next letter", () => next_letter(prompt, is_over),
+                { class: " main-button" }),
             h("span.written", h("bdi", visible_word(text)),
                 is_over ? h("span.soft.small", `  end · ${known_text(text)}`) : steps.length ? "▏" : "")),
         draw_sums(last));
@@ -85,27 +84,24 @@ function draw_sums(last)
         s("text", { key: "one", x: width, y: 86, "text-anchor": "end" }, "1"));
 }
 
-const known = { documents: null, set: new Set() };
+const known = kept(() => "", () => new Set(state.file.documents));
 
 function known_text(name)
 {
-    if (known.documents !== state.file.documents) {
-        Object.assign(known, { documents: state.file.documents, set: new Set(state.file.documents) });
-    }
-    return !can_run() ? "" : known.set.has(name) ? "in the list" : state.file.documents.length < state.file.n_documents
-        ? `not among the ${count(state.file.documents.length)} here` : "new";
+    const { documents, n_documents } = state.file;
+    return !can_run() ? "" : known().has(name) ? "in the list"
+        : documents.length < n_documents ? `not among the ${count(documents.length)} here` : "new";
 }
+
+const ten_names = kept((prompt, { seed, temperature }) => [seed, temperature, prompt, state.version_of_model].join(),
+    (prompt, { seed, temperature }) => {
+        const how = { temperature, prompt, random: new_random(seed).random, quiet: quiet_now(), longest: LONGEST };
+        return each(10, () => sample(tape_for("work"), state.model, how));
+    });
 
 function draw_names(prompt)
 {
-    const { random } = new_random(state.sampling.seed);
-    const key = `${state.sampling.seed} ${state.sampling.temperature} ${prompt} ${state.version_of_model}`;
-    if (draw_names.key !== key) {
-        const how = { temperature: state.sampling.temperature, prompt, random, quiet: quiet_now(), longest: LONGEST };
-        Object.assign(draw_names, { key, names: each(10, () => sample(state.tapes.work, state.model, how)) });
-    }
-    return h("ul.names", { "data-row": "button" }, draw_names.names.map((name) => h("li",
-        h("button.link", { onclick: () => { update({ word: name }); scroll_to_top(); } },
-            h("bdi", visible_word(name) || "(nothing)")),
-        h("span.soft.small", ` ${known_text(name) === "in the list" ? "in the list" : ""}`))));
+    return h("ul.names", { "data-row": "button" }, ten_names(prompt, state.sampling).map((name) => h("li",
+        link(h("bdi", visible_word(name) || "(nothing)"), () => { update({ word: name }); scroll_to_top(); }),
+        h("span.soft.small", known().has(name) ? " in the list" : ""))));
 }

@@ -40,9 +40,7 @@ async function open_tab(file, width, { touch = false, hash = "", dark = false, h
     await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" },
                                     { name: "prefers-reduced-motion", value: calm ? "reduce" : "no-preference" }]);
     await tab.evaluateOnNewDocument(() => {
-        window.tasks = [];
         window.broken = [];
-        new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: "longtask" });
         document.addEventListener("securitypolicyviolation", (e) => window.broken.push(e.violatedDirective));
     });
     await tab.goto(`file://${file}${hash}`);
@@ -53,6 +51,22 @@ async function open_tab(file, width, { touch = false, hash = "", dark = false, h
 
 const address = (tab, name) => tab.evaluate((n) => new URLSearchParams(location.hash.slice(1)).get(n), name);
 const text_of = (tab, selector) => tab.$eval(selector, (e) => e.textContent);
+const count_of = (tab, selector) => tab.$$eval(selector, (all) => all.length);
+const settle = (tab) => tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+
+async function go(tab, hash, ms = 200)
+{
+    await tab.evaluate((to) => { location.hash = to; }, hash);
+    await rest(ms);
+    await settle(tab);
+}
+
+async function key(tab, name)
+{
+    await tab.keyboard.press(name);
+    await settle(tab);
+}
+
 // The loss of the word, as the first screen shows it.
 async function word_loss(tab)
 {
@@ -62,24 +76,18 @@ async function word_loss(tab)
     return text_of(tab, "#word-loss");
 }
 
-const settle = (tab) => tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
-
-// The middle of an element, once it stands still in the view.
+// The middle of an element, once it stands still, clear of the bars and of a sheet.
 async function middle(tab, selector, index = 0)
 {
     return tab.evaluate(async (sel, i) => {
-        const e = document.querySelectorAll(sel)[i];
+        const e = document.querySelectorAll(sel)[i], stays = e?.closest("#panel, #walk, #bar, .time");
+        const place = () => { const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; };
+        const frame = () => new Promise((done) => requestAnimationFrame(done));
         if (!e) {
             return null;
         }
-        const frame = () => new Promise((done) => requestAnimationFrame(done));
-        const place = () => { const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; };
-        const top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-        if (place().y < top + 20 || place().y > innerHeight * 0.45 || e.closest("#panel, #walk, #bar, .time")) {
-            e.scrollIntoView({ block: "center", behavior: "instant" });
-            if (place().y > innerHeight * 0.45 && !e.closest("#panel, #walk, #bar, .time")) {
-                scrollBy({ top: place().y - innerHeight * 0.35, behavior: "instant" });
-            }
+        if (stays || place().y < 160 || place().y > innerHeight * 0.45 || place().x < 0 || place().x > innerWidth) {
+            e.scrollIntoView({ block: stays ? "center" : "start", inline: "nearest", behavior: "instant" });
         }
         for (let last = null, now = place(); !last || last.y !== now.y; now = place()) {
             last = now;
@@ -120,38 +128,31 @@ async function check_first_presses(tab)
 {
     await press(tab, '#map button[aria-label$="embed"]');
     await rest(100);
-    same("rows stand closed, but for the one that was asked for", 1, await tab.$$eval(".cells", (rows) => rows.length));
+    same("rows stand closed, but for the one that was asked for", 1, await count_of(tab, ".cells"));
     await press(tab, "#open-all");
     await rest(100);
-    const n = await tab.$$eval(".cells", (rows) => rows.length);
-    const missed = [];
-    for (let row = 0; row < n; row++) {
-        const wanted = await tab.evaluate((i) => {
-            const cells = [...document.querySelectorAll(".cells")[i].querySelectorAll(".cell")], cell = cells[Math.min(5, cells.length - 1)];
-            document.querySelectorAll("[data-test]").forEach((e) => e.removeAttribute("data-test"));
-            cell.setAttribute("data-test", "");
-            return cell.dataset.go;
-        }, row);
-        await press(tab, "[data-test]");
+    const names = await tab.$$eval(".stage", (all) => all.map((e) => e.dataset.stage)), missed = [];
+    for (const [row, name] of names.entries()) {
+        const cells = `[data-stage="${name}"] .cell`, i = Math.min(5, await count_of(tab, cells) - 1);
+        await press(tab, cells, i);
         const seen = await address(tab, "value");
-        if (seen !== wanted) {
-            missed.push(`${wanted}: ${seen}`);
-        }
+        missed.push(...(seen === `${name}.${i}` ? [] : [`${name}.${i}: ${seen}`]));
         if (row % 5 === 0) {
-            await tab.keyboard.press("Escape");
-            await settle(tab);
+            await key(tab, "Escape");
         }
     }
-    await tab.keyboard.press("Escape");
-    await settle(tab);
-    same(`the first press opens the value, in all of ${n} rows`, [], missed);
-    check("there are rows", n >= 30, "30 or more", n);
+    await key(tab, "Escape");
+    same(`the first press opens the value, in all of ${names.length} rows`, [], missed);
+    check("there are rows", names.length >= 30, "30 or more", names.length);
 }
 
 async function check_nothing_moves(tab)
 {
-    const places = () => tab.evaluate(() => JSON.stringify([...document.querySelectorAll("main .stage, main .tile, main .cell:nth-child(3), section, .looks button")]
-        .map((e) => { const r = e.getBoundingClientRect(); return [Math.round(r.left), Math.round(r.top + scrollY), Math.round(r.width), Math.round(r.height)]; })));
+    const places = () => tab.evaluate(() =>
+        JSON.stringify([...document.querySelectorAll("main .stage, main .tile, main .cell:nth-child(3), section, .looks button")].map((e) => {
+            const { left, top, width, height } = e.getBoundingClientRect();
+            return [left, top + scrollY, width, height].map(Math.round);
+        })));
     const moved = [];
     await rest(300);
     for (const selector of [".tile .char", ".bar-of", ".looks button", ".look", ".unit", "[data-stage=q] .cell", "[data-stage=probs] .cell", ".block"]) {
@@ -167,48 +168,38 @@ async function check_nothing_moves(tab)
     same("pointing and focus move nothing", [], moved);
 }
 
+// From any value the first link of the tables leads on, and what it leads to stays in view.
 async function check_links(tab)
 {
-    const dead = [];
-    let links = 0;
-    await tab.evaluate(() => { location.hash = "#word=maria&pos=3&value=q.0"; });
-    await rest(50);
+    const dead = [], marked = ".cell.chosen, .cell.from, .cell.used";
+    await go(tab, "#word=maria&pos=3&value=q.0", 50);
     if (await tab.$eval("#how", (e) => e.getAttribute("aria-expanded")) === "false") {
         await press(tab, "#how");
     }
     for (const value of ["loss.0", "losses.1", "logits.0", "head0.attn_weights.1", "q.0", "x_attn.0", "layer0.attn_wq.5", "emb_norm.3"]) {
-        const hash = `#word=maria&pos=3&value=${value}`;
-        const go_there = async () => { await tab.evaluate((to) => { location.hash = to; }, hash); await rest(20); await settle(tab); };
-        await go_there();
-        const n = Math.min(value === "loss.0" ? 3 : 1, await tab.$$eval("#panel td .link", (all) => all.length));
-        for (let i = 0; i < n; i++) {
-            links++;
-            await press(tab, "#panel td .link", i);
-            if (await address(tab, "value") === value && await address(tab, "pos") === "3") {
-                dead.push(`${value} link ${i}`);
-            }
-            await go_there();
+        await go(tab, `#word=maria&pos=3&value=${value}`, 20);
+        await press(tab, "#panel td .link");
+        const seen = await Promise.all(Array.from({ length: await count_of(tab, marked) }, (_, k) => in_view(tab, marked, k)));
+        if ((await address(tab, "value") === value && await address(tab, "pos") === "3") || (seen.length && !seen.includes(true))) {
+            dead.push(value);
         }
     }
-    same(`no dead link of ${links}`, [], dead);
-    await tab.keyboard.press("Escape");
-    await settle(tab);
+    same("no link of a table is dead, or loses the place", [], dead);
+    await key(tab, "Escape");
 }
 
 async function check_typing(tab)
 {
+    const notes = () => text_of(tab, "#notes");
     await type_word(tab, "Maria");
-    same("Maria is read as maria", "maria", await address(tab, "word"));
-    check("and that is said", (await text_of(tab, "#notes")).includes("knows no capitals"), "a note", await text_of(tab, "#notes"));
-    same("the position is that of the last letter typed", "5", await address(tab, "pos"));
+    same("Maria is read as maria, at the last letter typed", ["maria", "5"], [await address(tab, "word"), await address(tab, "pos")]);
+    check("and that is said", (await notes()).includes("knows no capitals"), "a note", await notes());
     await type_word(tab, "mari\u00e9a");
-    same("an unknown letter is left out", "maria", await address(tab, "word"));
-    check("and that is said, too", (await text_of(tab, "#notes")).includes("Left out"), "a note", await text_of(tab, "#notes"));
-    same("the tiles stay", 6, await tab.$$eval(".tile", (all) => all.length));
+    same("an unknown letter is left out, and the tiles stay", ["maria", 6], [await address(tab, "word"), await count_of(tab, ".tile")]);
+    check("and that is said, too", (await notes()).includes("Left out"), "a note", await notes());
     await type_word(tab, "maria");
-    same("then there is no note", "", await text_of(tab, "#notes"));
-    await tab.keyboard.press("ArrowLeft");
-    await settle(tab);
+    same("then there is no note", "", await notes());
+    await key(tab, "ArrowLeft");
     same("the position follows the caret", "4", await address(tab, "pos"));
     await word_loss(tab);
     same("and the tile with it", "true", await tab.$$eval(".tile .char", (all) => all[4].getAttribute("aria-pressed")));
@@ -218,32 +209,30 @@ async function check_typing(tab)
 async function check_badges(tab)
 {
     await word_loss(tab);
-    const head = await tab.$eval(".badge", (e) => Number(e.dataset.head));
-    const faded = () => tab.evaluate((k) => { const all = [...document.querySelectorAll("#next .badge")]; return all.filter((e) => e.classList.contains("faded")).every((e) => e.dataset.head !== String(k)) && all.filter((e) => e.dataset.head !== String(k)).every((e) => e.classList.contains("faded")); }, head);
+    const head = await tab.$eval("#next .badge", (e) => e.dataset.head);
+    const seen = () => tab.evaluate((k) => [document.querySelectorAll(".looks button")[k].getAttribute("aria-pressed"),
+        [...document.querySelectorAll("#next .badge")].every((e) => e.classList.contains("faded") === (e.dataset.head !== k))], head);
     await press(tab, "#next .badge");
     await tab.mouse.move(2, 2);
     await settle(tab);
-    same("a press on the badge of an arc keeps its head, and the others fade", ["true", true], [await tab.$$eval(".looks button", (all, k) => all[k].getAttribute("aria-pressed"), head), await faded()]);
-    await tab.keyboard.press("Escape");
-    await settle(tab);
-    same("Escape frees it", "false", await tab.$$eval(".looks button", (all, k) => all[k].getAttribute("aria-pressed"), head));
+    same("a press on the badge of an arc keeps its head, and the others fade", ["true", true], await seen());
+    await key(tab, "Escape");
+    same("Escape frees it", "false", (await seen())[0]);
 }
 
 async function check_step(tab)
 {
     await press(tab, "#step-on-word");
-    const said_loss = () => tab.evaluate(() => document.getElementById("step-result").textContent);
-    const before = await tab.evaluate(() => ({ y: scrollY })), said_before = await said_loss();
-    const at = await tab.$eval("#step-on-word", (e) => { const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; });
+    const seen = () => tab.evaluate(() => {
+        const e = document.getElementById("step-result"), { top, bottom } = e.getBoundingClientRect();
+        return { y: scrollY, text: e.textContent, is_in_view: top > 0 && bottom <= innerHeight };
+    });
+    const before = await seen(), at = await middle(tab, "#step-on-word");
     await (tab.touches ? tab.touchscreen.tap(at.x, at.y) : tab.mouse.click(at.x, at.y));
     await rest(250);
-    const after = await tab.evaluate(() => {
-        const r = document.getElementById("step-result").getBoundingClientRect();
-        return { y: scrollY, seen: r.top > 0 && r.bottom <= innerHeight };
-    });
-    const said_after = await said_loss();
+    const after = await seen();
     same("a step leaves the scroll position where it is", before.y, after.y);
-    check("its result is in view", after.seen && said_after !== said_before && said_after.includes("→"), "another loss, in view", said_after);
+    check("its result is in view", after.is_in_view && after.text !== before.text && after.text.includes("→"), "another loss", after.text);
     await press(tab, "#to-file");
 }
 
@@ -252,19 +241,21 @@ async function check_silence(tab)
     const open_loss = await word_loss(tab);
     await press(tab, '[data-switch="0.1"]');
     const wanted = await tab.evaluate(() => window.microgpt.forward("maria", { silent: [[0, 1]] }).loss.toFixed(3));
-    same("a silent head: the loss of the word", wanted, await word_loss(tab));
-    same("it is in the address", "0.1", await address(tab, "silent"));
-    const learned = await tab.evaluate(async () => {
+    same("a silent head: the loss of the word, and the address", [wanted, "0.1"], [await word_loss(tab), await address(tab, "silent")]);
+    const [first, learned, other] = await tab.evaluate(async () => {
         const m = window.microgpt;
         m.forget();
-        const first = m.forward(m.documents[0], { silent: [[0, 1]] }).loss, other = m.forward(m.documents[0]).loss;
-        const [loss] = await m.train(1);
-        return { first, loss, other };
+        const wanted_loss = m.forward(m.documents[0], { silent: [[0, 1]] }).loss, other_loss = m.forward(m.documents[0]).loss;
+        return [wanted_loss, (await m.train(1))[0], other_loss];
     });
-    check("it is silent in learning", Math.abs(learned.first - learned.loss) < 1e-12 && learned.loss !== learned.other, learned.first, learned.loss);
+    check("it is silent in learning", Math.abs(first - learned) < 1e-12 && learned !== other, first, learned);
     await tab.evaluate(() => window.microgpt.reset());
     await rest(300);
-    const names = () => tab.evaluate(() => { document.getElementById("samples").scrollIntoView(); return new Promise((done) => setTimeout(() => done(document.querySelector(".names").textContent), 500)); });
+    const names = async () => {
+        await tab.evaluate(() => document.getElementById("samples").scrollIntoView());
+        await rest(500);
+        return text_of(tab, ".names");
+    };
     const quiet_names = await names();
     await press(tab, '[data-switch="0.1"]');
     await rest(100);
@@ -289,155 +280,120 @@ async function check_width(file, width, touch)
     await check_silence(tab);
     const cut = [];
     for (const hash of ["#word=elyanah&pos=6", "#word=elyanah&pos=6&value=q.3"]) {
-        await tab.evaluate((to) => { location.hash = to; }, hash);
-        await rest(300);
-        cut.push(await tab.evaluate(() => { const e = document.getElementById("tiles-box"); return innerWidth >= 768 && e.scrollWidth > e.clientWidth; }));
+        await go(tab, hash, 300);
+        cut.push(await tab.$eval("#tiles-box", (e) => innerWidth >= 768 && e.scrollWidth > e.clientWidth));
     }
     same("no column of a name with seven letters is cut off, with and without the inspector", [false, false], cut);
     same("nothing is wider than the screen", true, await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    same("no cell is smaller than 24 px on a phone", 0, width > 400 ? 0 : await tab.$$eval(".cell, .look", (all) =>
+        all.map((e) => e.getBoundingClientRect()).filter((r) => r.height && Math.min(r.width, r.height) < 23.5).length));
     await check_votes(tab);
     await check_hand(tab);
-    await tab.evaluate(() => { location.hash = "#word=maria&pos=4&value=logits.1"; });
-    await rest(200);
-    let kept = 0;
-    for (let i = 0; i < (width === 360 || width === 1280 ? 14 : 4); i++) {
-        if (!await tab.$("#panel td .link")) {
-            break;
-        }
-        await press(tab, "#panel td .link");
-        kept += await tab.evaluate(() => {
-            const all = [...document.querySelectorAll(".cell.chosen, .cell.from, .cell.used")], top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-            const bottom = innerWidth < 1024 ? document.getElementById("panel").getBoundingClientRect().top : innerHeight;
-            return !all.length || all.some((e) => { const r = e.getBoundingClientRect(); return r.top >= top - 4 && r.bottom <= bottom + 4; });
-        }) ? 0 : 1;
-    }
-    same("going down link by link keeps the place in view", 0, kept);
     await tab.close();
 }
 
 /* Votes: one press on a bar shows the heading and the two largest figures; tabs, rows and arcs answer. */
+// Is it in view, clear of the bars, and of the sheet unless it is in it?
 const in_view = (tab, selector, index = 0) => tab.evaluate((sel, i) => {
-    const e = document.querySelectorAll(sel)[i];
-    if (!e) {
-        return false;
-    }
-    const r = e.getBoundingClientRect(), top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-    const sheet = document.body.classList.contains("open") && innerWidth < 1024 ? document.getElementById("panel").getBoundingClientRect().top : innerHeight;
-    return r.height > 0 && r.top >= top - 1 && r.bottom <= (e.closest("#panel") ? innerHeight : sheet) + 1;
+    const e = document.querySelectorAll(sel)[i], r = e ? e.getBoundingClientRect() : { height: 0 };
+    const top = e?.closest("#panel, #walk") ? 0 : parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
+    const is_sheet = document.body.classList.contains("open") && innerWidth < 1024 && !e?.closest("#panel");
+    const bottom = is_sheet ? document.getElementById("panel").getBoundingClientRect().top : innerHeight;
+    return r.height > 0 && r.top >= top - 4 && r.bottom <= bottom + 4;
 }, selector, index);
-
-const number_of = (text) => Number(text.replace("\u2212", "-"));
 
 async function check_votes(tab)
 {
-    await tab.evaluate(() => { location.hash = "#word=elyanah&pos=6"; });
-    await rest(200);
-    const missed = [];
+    const missed = [], sums = [], dead = [], number_of = (text) => Number(text.replace("\u2212", "-"));
+    await go(tab, "#word=elyanah&pos=6");
     for (const pos of [0, 3, 7]) {
         await tab.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
-        await press(tab, `.tile:nth-child(${pos + 1}) .bar-of`, pos % 3);
+        const bar = `.tile:nth-child(${pos + 1}) .bar-of`, wanted = await tab.$$eval(bar, (all, k) => all[k].dataset.votes, pos % 3);
+        await press(tab, bar, pos % 3);
         await rest(100);
-        const wanted = await tab.$$eval(".tile", (tiles, p, k) => tiles[p].querySelectorAll(".bar-of")[k].dataset.votes, pos, pos % 3);
-        const chosen = await tab.$eval(".bar-of.chosen", (e) => e.dataset.votes).catch(() => "none");
-        const seen = [await in_view(tab, "#votes h2"), await in_view(tab, ".vote", 0), await in_view(tab, ".vote", 1)];
-        if (chosen !== wanted || seen.includes(false)) {
-            missed.push(`${wanted}: ${chosen} ${seen}`);
-        }
+        const seen = [await tab.$eval(".bar-of.chosen", (e) => e.dataset.votes), await in_view(tab, "#votes h2"), await in_view(tab, ".vote"), await in_view(tab, ".vote", 1)];
+        missed.push(...(seen.join() === `${wanted},true,true,true` ? [] : [`${wanted}: ${seen}`]));
     }
     same("one press on a bar shows why: the heading and the two largest figures", [], missed);
-    const sums = [];
-    const tabs = await tab.$$eval(".tab", (all) => all.length);
-    for (let k = 0; k < tabs; k++) {
+    for (let k = 0; k < await count_of(tab, ".tab"); k++) {
         await press(tab, ".tab", k);
-        const { figures, id, wanted } = await tab.evaluate(() => {
-            const rows = [...document.querySelectorAll(".votes .vote .number")].map((e) => e.textContent), m = window.microgpt;
-            const at = new URLSearchParams(location.hash.slice(1)).get("votes"), id_of = at === "end" ? m.config.vocab.length : m.config.vocab.indexOf(at);
-            return { figures: rows, id: id_of, wanted: m.votes("elyanah", 7, id_of) };
+        const numbers = (await tab.$$eval(".votes .vote .number", (all) => all.map((e) => e.textContent))).map(number_of);
+        const { total, logit } = await tab.evaluate(() => {
+            const { vocab } = window.microgpt.config, at = new URLSearchParams(location.hash.slice(1)).get("votes");
+            return window.microgpt.votes("elyanah", 7, at === "end" ? vocab.length : vocab.indexOf(at));
         });
-        const numbers = figures.map(number_of), shown = numbers.slice(0, -1).reduce((a, b) => a + b, 0);
-        if (Math.abs(shown - numbers.at(-1)) > 0.05 || Math.abs(wanted.total - numbers.at(-1)) > 0.006 || Math.abs(wanted.total - wanted.logit) > 1e-12) {
-            sums.push(`${id}: ${figures} for ${wanted.total}`);
+        const shown = numbers.slice(0, -1).reduce((a, b) => a + b, 0);
+        if (Math.abs(shown - numbers.at(-1)) > 0.05 || Math.abs(total - numbers.at(-1)) > 0.006 || Math.abs(total - logit) > 1e-12) {
+            sums.push(`${numbers} for ${total}`);
         }
     }
     same("the rows of every tab add up to its sum, which is the logit", [], sums);
-    const dead = [];
-    const rows = await tab.$$eval(".votes .vote", (all) => all.map((e) => e.dataset.vote));
-    for (const [k, key] of rows.entries()) {
-        if (key !== "rest") {
-            await press(tab, ".votes .vote", k);
-            dead.push(...(await address(tab, "value") ? [] : [key]));
-            await tab.keyboard.press("Escape");
-            await settle(tab);
+    const keys = await tab.$$eval(".votes .vote", (all) => all.map((e) => e.dataset.vote));
+    for (const k of keys.keys()) {
+        await press(tab, ".votes .vote", k);
+        dead.push(...(keys[k] === "rest" || await address(tab, "value") ? [] : [keys[k]]));
+        if (keys[k] !== "rest") {
+            await key(tab, "Escape");
         }
     }
-    same(`each of ${rows.length} rows leads into the inspector`, [], dead);
-    await tab.keyboard.press("Escape");
-    await settle(tab);
+    same(`each of ${keys.length} rows leads into the inspector`, [], dead);
+    await key(tab, "Escape");
     same("Escape closes the votes", null, await address(tab, "votes"));
     await press(tab, "#invite-follow");
     await rest(100);
-    check("follow one number opens the votes", await in_view(tab, "#votes h2") && await address(tab, "votes") !== null, "the votes", await address(tab, "votes"));
-    await tab.keyboard.press("Escape");
-    await settle(tab);
+    check("follow one number opens the votes", await in_view(tab, "#votes h2"), "the votes", await address(tab, "votes"));
+    await key(tab, "Escape");
 }
 
 /* The number in the hand: it and a guess are in view before, during and after a drag, and the guess moves with it. */
 async function check_hand(tab)
 {
-    await tab.evaluate(() => { location.hash = "#word=elyanah&pos=7&value=x_out.3"; });
-    await rest(300);
-    const both = async () => [await in_view(tab, "#hand"), await in_view(tab, ".guess", 0)];
-    const guesses = () => tab.$$eval(".guess .number", (all) => all.map((e) => e.textContent.split(" ").at(-1)).join());
-    const loss = () => tab.evaluate(() => document.querySelector(".said").textContent);
-    const before = [await both(), await guesses()];
-    const at = await tab.$eval("#hand", (e) => { const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; });
-    const pointer = tab.touches ? { down: (x, y) => tab.touchscreen.touchStart(x, y), move: (x, y) => tab.touchscreen.touchMove(x, y), up: () => tab.touchscreen.touchEnd() }
-        : { down: async (x, y) => { await tab.mouse.move(x, y); await tab.mouse.down(); }, move: (x, y) => tab.mouse.move(x, y), up: () => tab.mouse.up() };
-    const value = () => tab.$eval("#hand", (e) => Number(e.getAttribute("aria-valuenow")));
-    const from = await value();
-    await pointer.down(at.x, at.y);
-    await pointer.move(at.x - 30, at.y);
-    await pointer.move(at.x - 60, at.y);
+    await go(tab, "#word=elyanah&pos=7&value=x_out.3", 300);
+    const see = async () => ({ both: await in_view(tab, "#hand") && await in_view(tab, ".guess"),
+        guesses: await tab.$$eval(".guess .number", (all) => all.map((e) => e.textContent.split(" ").at(-1)).join()),
+        value: await tab.$eval("#hand", (e) => Number(e.getAttribute("aria-valuenow"))) });
+    const { touchscreen, mouse } = tab, at = await middle(tab, "#hand");
+    const pointer = tab.touches ? [(x, y) => touchscreen.touchStart(x, y), (x, y) => touchscreen.touchMove(x, y), () => touchscreen.touchEnd()]
+        : [async (x, y) => { await mouse.move(x, y); await mouse.down(); }, (x, y) => mouse.move(x, y), () => mouse.up()];
+    const before = await see();
+    await pointer[0](at.x, at.y);
+    await pointer[1](at.x - 30, at.y);
+    await pointer[1](at.x - 60, at.y);
     await settle(tab);
-    const during = [await both(), await guesses(), await value()];
-    await pointer.up();
+    const during = await see();
+    await pointer[2]();
     await settle(tab);
-    same("the number and a guess are in view before, during and after", [[true, true], [true, true], [true, true]], [before[0], during[0], await both()]);
-    check("60 px change a percentage in view", during[1] !== before[1], "other percentages", during[1]);
-    check("and the number by 1", Math.abs(from - 1 - during[2]) < 1e-4, from - 1, during[2]);
-    check("the loss says what really became of it, and what the gradient said", /gradient said/.test(await loss()) || /No change/.test(await loss()), "both", await loss());
+    same("the number and a guess are in view before, during and after", [true, true, true], [before.both, during.both, (await see()).both]);
+    check("60 px change a percentage in view", during.guesses !== before.guesses, "other percentages", during.guesses);
+    check("and the number by 1", Math.abs(before.value - 1 - during.value) < 1e-4, before.value - 1, during.value);
+    const loss = await text_of(tab, ".said");
+    check("the loss says what really became of it, and what the gradient said", /gradient said|No change/.test(loss), "both", loss);
+    same("a drag does not scroll the panel", 0, await tab.$eval("#panel", (e) => e.scrollTop));
     await tab.focus("#hand");
-    await tab.keyboard.press("ArrowRight");
-    await settle(tab);
-    check("an arrow: 0.1", Math.abs(await value() - during[2] - 0.1) < 1e-4, during[2] + 0.1, await value());
-    await tab.keyboard.press("Delete");
+    await key(tab, "ArrowRight");
+    const { value } = await see();
+    check("an arrow: 0.1", Math.abs(value - during.value - 0.1) < 1e-4, during.value + 0.1, value);
+    await key(tab, "Delete");
     await rest(300);
-    await settle(tab);
-    same("Delete undoes", [from, before[1]], [await value(), await guesses()]);
-    const y = await tab.evaluate(() => document.getElementById("panel").scrollTop);
+    same("Delete undoes", before, await see());
     if (!tab.touches) {
         await press(tab, "[data-stage=x_out] .cell", 5);
-        const cell = await middle(tab, "[data-stage=x_out] .cell", 6), was = await tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text);
-        await tab.mouse.move(cell.x, cell.y);
-        await tab.mouse.down();
-        await tab.mouse.move(cell.x + 20, cell.y, { steps: 4 });
-        await tab.mouse.up();
-        await settle(tab);
+        const cell = await middle(tab, "[data-stage=x_out] .cell", 6), text = () => tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text), was = await text();
+        await mouse.move(cell.x, cell.y);
+        await mouse.down();
+        await mouse.move(cell.x + 20, cell.y, { steps: 4 });
+        await mouse.up();
         await rest(100);
-        const seen = [await address(tab, "value"), await tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text) !== was];
-        same("a cell is dragged, too", ["x_out.6", true], seen);
+        same("a cell is dragged, too", ["x_out.6", true], [await address(tab, "value"), await text() !== was]);
         await tab.focus("#hand");
-        await tab.keyboard.press("Delete");
+        await key(tab, "Delete");
         await rest(300);
-    } else {
-        check("a drag does not scroll the sheet", y === 0, 0, y);
     }
-    await tab.keyboard.press("Escape");
-    await settle(tab);
+    await key(tab, "Escape");
 }
 
 /* The figures. */
-async function check_figures({ name, file, words = [], config = {}, gradients, steps, run, word, agrees = true })
+async function check_figures({ name, file, words = [], config = {}, steps, run, word, agrees = true })
 {
     about = name;
     const tab = await open_tab(file, 1280, { hash: word === undefined ? "" : `#word=${encodeURIComponent(word)}&pos=1` });
@@ -460,9 +416,6 @@ async function check_figures({ name, file, words = [], config = {}, gradients, s
     same("does the page compute what the program computed?", agrees, await tab.evaluate(() => window.microgpt.agrees));
     for (const [key, value] of Object.entries(config)) {
         same(`config.${key}`, value, await tab.evaluate((k) => window.microgpt.config[k], key));
-    }
-    for (const { word: each_word, grads } of gradients || []) {
-        same_numbers(`${each_word}: the reference gradients`, grads, await tab.evaluate((w) => Object.values(window.microgpt.backward(w).grads).flat(2), each_word));
     }
     for (const { word: each_word, losses } of steps || []) {
         const seen = await tab.evaluate((w, n) => {
@@ -492,59 +445,41 @@ async function check_figures({ name, file, words = [], config = {}, gradients, s
         }
     });
     await rest(200);
-    const peace = await tab.evaluate(() => ({ pwned: typeof window.pwned, markup: document.querySelectorAll("main script, aside script, img, iframe").length,
-        empty: [...document.querySelectorAll("section:not([hidden])")].filter((e) => !e.lastElementChild.firstChild).map((e) => e.id), broken: window.broken,
-        wide: document.documentElement.scrollWidth <= innerWidth, unnamed: [...document.querySelectorAll("button")].filter((b) => !b.textContent.trim() && !b.getAttribute("aria-label")).length,
-        rows: [...document.querySelectorAll("[data-row]")].filter((row) => { const items = [...row.querySelectorAll(row.dataset.row)]; return items.length && items.filter((e) => e.tabIndex === 0).length !== 1; }).length }));
-    same("all sections there, text is text, one tab stop per row, every button named", { pwned: "undefined", markup: 0, empty: [], broken: [], wide: true, unnamed: 0, rows: 0 }, peace);
+    const seen = await tab.evaluate(() => {
+        const all = (selector, is_bad) => [...document.querySelectorAll(selector)].filter(is_bad).map((e) => e.id || e.className);
+        const stops = (row) => [...row.querySelectorAll(row.dataset.row)].map((e) => e.tabIndex);
+        return { pwned: typeof window.pwned, broken: window.broken, wide: document.documentElement.scrollWidth > innerWidth,
+                 markup: all("main script, aside script, img, iframe", () => true),
+                 empty: all("section:not([hidden])", (e) => !e.lastElementChild.firstChild),
+                 unnamed: all("button", (e) => !e.textContent.trim() && !e.getAttribute("aria-label")),
+                 rows: all("[data-row]", (row) => stops(row).length && stops(row).filter((stop) => stop === 0).length !== 1) };
+    });
+    same("all sections there, text is text, one tab stop per row, every button named",
+        { pwned: "undefined", broken: [], wide: false, markup: [], empty: [], unnamed: [], rows: [] }, seen);
     await tab.close();
 }
 
-// Values of every stage: what their users add is their gradient, and they are what their operands make.
+// Values of every stage: what their users add is their gradient.
 async function check_explanations(tab)
 {
     const wrong = await tab.evaluate(() => {
-        const names = ["tok_emb", "pos_emb", "emb", "emb_norm", "x", "x_norm", "q", "k", "v", "q.products", "head0.attn_logits", "head0.attn_weights",
+        const last = document.querySelectorAll(".tile").length - 1, bad = [];
+        for (const name of ["tok_emb", "pos_emb", "emb", "emb_norm", "x", "x_norm", "q", "k", "v", "head0.attn_logits", "head0.attn_weights",
             "head0.attn_weights.exps", "head0.head_out", "x_attn", "x_wo", "x_mid", "mid_norm.scale", "fc1", "act", "fc2", "x_out", "logits", "probs",
-            "logprob", "loss_t", "losses", "loss", "layer0.attn_wo"];
-        const work = {
-            add: (o) => o[0].value + o[1].value, mul: (o) => o[0].value * (o[1] || o[0]).value, copy: (o) => o[0].value, log: (o) => Math.log(o[0].value),
-            exp: (o) => Math.exp(o[0].value), relu: (o) => Math.max(0, o[0].value), sum: (o) => o.reduce((a, x) => a + x.value, 0),
-            dot: (o) => o.reduce((a, x, i) => a + (i % 2 ? 0 : x.value * o[i + 1].value), 0),
-        };
-        const near = (a, b) => Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(b)), bad = [], n = document.querySelectorAll(".tile").length;
-        for (const name of names) {
-            for (const pos of [0, n - 1]) {
-                try {
-                    const e = window.microgpt.explain(name, name.endsWith("attn_logits") || name.endsWith("attn_weights") ? pos : 0, pos);
-                    const added = e.users.reduce((a, u) => a + u.adds, 0), made = work[e.op] ? work[e.op](e.operands) : e.value;
-                    if (!near(added, e.grad) || !near(made, e.value) || !e.operands.every((o) => o.name && Number.isFinite(o.derivative))) {
-                        bad.push(`${name} at ${pos}: ${added} for ${e.grad}, ${made} for ${e.value}`);
-                    }
-                } catch (error) {
-                    if (name !== "q.products") {
-                        bad.push(error.message);
-                    }
+            "logprob", "loss_t", "losses", "loss", "layer0.attn_wo"]) {
+            for (const pos of [0, last]) {
+                const { grad, users, operands } = window.microgpt.explain(name, 0, pos), added = users.reduce((sum, u) => sum + u.adds, 0);
+                if (!(Math.abs(added - grad) <= 1e-12 * Math.max(1, Math.abs(grad))) || !operands.every((o) => o.name && Number.isFinite(o.derivative))) {
+                    bad.push(`${name} at ${pos}: ${added} for ${grad}`);
                 }
             }
         }
         return bad;
     });
-    same("users add up to the gradient, operands make the value", [], wrong);
+    same("users add up to the gradient", [], wrong);
 }
 
-// The target of a stop of the walk: is it clear of the bars, the card and the sheet?
-const walk_target = (tab) => tab.evaluate(() => {
-    const e = document.querySelector("[data-walk]"), r = e && e.getBoundingClientRect(), card = document.getElementById("walk").getBoundingClientRect();
-    const top = parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
-    const inside = e && e.closest("#panel");
-    const sheet = document.body.classList.contains("open") && innerWidth < 1024 && !inside ? document.getElementById("panel").getBoundingClientRect().top : card.top;
-    const fits = r && r.height < sheet - top;
-    return { clear: Boolean(r) && r.top >= (inside && innerWidth < 1024 ? 0 : top) - 1 && (fits ? r.bottom <= sheet + 1 : r.top < sheet - 60),
-             ends: document.querySelector("#walk .ends").textContent, tall: card.height / innerHeight };
-});
-
-// An address alone runs the scene of its stop, at any width.
+// An address alone runs the scene of its stop: its target is clear of the bars, the card and the sheet.
 async function check_walk(file, width, touch)
 {
     about = `the walk, ${width} px`;
@@ -552,7 +487,14 @@ async function check_walk(file, width, touch)
     for (let stop = 1; stop <= 9; stop++) {
         const tab = await open_tab(file, width, { touch, height: 740, calm: true, hash: `#walk=${stop}` });
         await rest(900);
-        const { clear, ends, tall } = await walk_target(tab);
+        const { clear, ends, tall } = await tab.evaluate(() => {
+            const e = document.querySelector("[data-walk]"), r = e.getBoundingClientRect(), box = (id) => document.getElementById(id).getBoundingClientRect();
+            const is_sheet = document.body.classList.contains("open") && innerWidth < 1024, inside = e.closest("#panel");
+            const top = inside && is_sheet ? 0 : parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--top"));
+            const bottom = is_sheet && !inside ? box("panel").top : box("walk").top;
+            return { clear: r.top >= top - 1 && (r.height < bottom - top ? r.bottom <= bottom + 1 : r.top < bottom - 60),
+                     ends: document.querySelector("#walk .ends").textContent, tall: box("walk").height / innerHeight };
+        });
         if (!clear || !/\d/.test(ends) || (width === 360 && tall > 0.3)) {
             off.push(`${stop}: ${clear} ${ends} ${tall}`);
         }
@@ -567,22 +509,17 @@ async function check_clock(file)
     about = "the clock";
     const tab = await open_tab(file, 1280, { hash: "#word=maria&pos=4" });
     await tab.waitForFunction(() => window.microgpt.snapshots.at(-1) === window.microgpt.config.step, { timeout: 20000 });
-    const { kept, frames } = await tab.evaluate(() => ({ kept: window.microgpt.snapshots.length, frames: document.querySelectorAll(".moment canvas").length }));
-    check("learned before play is pressed: moments are kept", kept >= 40, "40 or more", kept);
-    check("and the file is still what is shown", await address(tab, "step") === null, "the file", await address(tab, "step"));
-    check("the film is full", frames >= 28, "28 maps or more", frames);
-    for (const [k, seconds] of [12, 4, 1.5].entries()) {
-        if (k) {
-            await press(tab, "#speed");
-        }
-        if (seconds < 12) {
-            const start = Date.now();
-            await press(tab, "#play");
-            await tab.waitForFunction(() => document.querySelector("#play").getAttribute("aria-label") !== "Pause", { timeout: 20000, polling: 20 });
-            const took = (Date.now() - start) / 1000;
-            check(`the whole run is played in ${seconds} s`, took > seconds - 0.2 && took < seconds + 1, seconds, took);
-            same("it ends at the last step", String(await tab.evaluate(() => window.microgpt.config.step)), await address(tab, "step"));
-        }
+    const kept = await tab.evaluate(() => window.microgpt.snapshots.length), maps = await count_of(tab, ".moment canvas");
+    check("learned before play is pressed: moments are kept, the film is full", kept >= 40 && maps >= 28, "40, 28", `${kept}, ${maps}`);
+    same("and the file is still what is shown", null, await address(tab, "step"));
+    for (const seconds of [4, 1.5]) {
+        const start = Date.now();
+        await press(tab, "#speed");
+        await press(tab, "#play");
+        await tab.waitForFunction(() => document.querySelector("#play").getAttribute("aria-label") !== "Pause", { timeout: 20000, polling: 20 });
+        const took = (Date.now() - start) / 1000;
+        check(`the whole run is played in ${seconds} s`, took > seconds - 0.2 && took < seconds + 1, seconds, took);
+        same("it ends at the last step", String(await tab.evaluate(() => window.microgpt.config.step)), await address(tab, "step"));
     }
     const steps = await tab.evaluate(async () => {
         const m = window.microgpt, loss = () => m.forward("maria").loss, seen = [];
@@ -609,82 +546,66 @@ async function check_story(file)
     await press(tab, "#speed");
     await press(tab, "#invite-learn");
     await rest(2500);
-    const during = await tab.evaluate(() => ({ step: Number(document.getElementById("track").getAttribute("aria-valuenow")), tasks: window.tasks.length }));
-    check("watch it learn: it runs", during.step > 20, "more than 20 steps", during.step);
+    const running = Number(await tab.$eval("#track", (e) => e.getAttribute("aria-valuenow")));
+    check("watch it learn: it runs", running > 20, "more than 20 steps", running);
     await press(tab, ".tile .char", 2);
     same("a press on a tile while it runs is not lost", "2", await address(tab, "pos"));
     await press(tab, "#play");
     await rest(300);
     const step = Number(await address(tab, "step"));
     check("pause: the step is in the address", step > 20, "a step", step);
-    const film = await tab.$$eval(".moment[data-step] canvas", (all) => all.length);
-    check("the film has frames", film >= 12, "12 maps or more", film);
     await press(tab, '.moment[data-step="20"]');
     same("a frame goes back to its moment", "20", await address(tab, "step"));
     same("and the page with it", await tab.evaluate(() => window.microgpt.forward("maria").loss.toFixed(3)), await word_loss(tab));
     await tab.focus("#track");
-    await tab.keyboard.press("Home");
-    await settle(tab);
-    same("Home: step 0", "0", await address(tab, "step"));
-    await tab.keyboard.press("End");
-    await settle(tab);
-    same("End: the file", null, await address(tab, "step"));
-    const box = await tab.$eval("#track", (e) => { const r = e.getBoundingClientRect(); return { left: r.left, width: r.width, y: r.top + 12 }; });
-    await tab.mouse.move(box.left + box.width - 8, box.y);
+    for (const [name, at] of [["Home", "0"], ["End", null]]) {
+        await key(tab, name);
+        same(`${name}: step`, at, await address(tab, "step"));
+    }
+    const box = await tab.$eval("#track", (e) => e.getBoundingClientRect().toJSON());
+    await tab.mouse.move(box.right - 8, box.top + 12);
     await tab.mouse.down();
-    await tab.mouse.move(box.left + box.width * 0.3, box.y, { steps: 4 });
+    await tab.mouse.move(box.left + box.width * 0.3, box.top + 12, { steps: 4 });
     await tab.mouse.up();
     await settle(tab);
     check("dragging the timeline goes to a moment that was kept", Number(await address(tab, "step")) > 0, "a step", await address(tab, "step"));
-    await tab.keyboard.press("End");
-    await settle(tab);
+    await key(tab, "End");
 
     const edited = await tab.evaluate(() => {
-        const m = window.microgpt, before = m.forward("maria").loss, e = m.explain("q", 3, 4), d = 1e-5;
-        const more = m.edit("q", 3, 4, e.value + d), less = m.edit("q", 3, 4, e.value - d), back = m.edit("q", 3, 4, null);
-        const w = m.explain("layer0.attn_wq", 7, 0), w_more = m.edit("layer0.attn_wq", 7, 0, w.value + d), w_less = m.edit("layer0.attn_wq", 7, 0, w.value - d);
-        return { before, back, undone: m.edit("layer0.attn_wq", 7, 0, null), q: [(more - less) / (2 * d), e.grad], w: [(w_more - w_less) / (2 * d), w.grad] };
+        const m = window.microgpt, before = m.forward("maria").loss, d = 1e-5;
+        return [["q", 3, 4], ["layer0.attn_wq", 7, 0]].map(([name, i, pos]) => {
+            const { value, grad } = m.explain(name, i, pos);
+            const [more, less] = [value + d, value - d].map((x) => m.edit(name, i, pos, x));
+            return { grad, seen: (more - less) / (2 * d), before, undone: m.edit(name, i, pos, null) };
+        });
     });
-    same_numbers("edit: a difference is the gradient", [edited.q[1], edited.w[1]], [edited.q[0], edited.w[0]], 1e-7);
-    same_numbers("undo: the same loss to the last bit", [edited.before, edited.before], [edited.back, edited.undone], 0);
+    same_numbers("edit: a difference is the gradient", edited.map((e) => e.grad), edited.map((e) => e.seen), 1e-7);
+    same_numbers("undo: the same loss to the last bit", edited.map((e) => e.before), edited.map((e) => e.undone), 0);
 
     await press(tab, "[data-open=logits]");
     await press(tab, "[data-stage=logits] .cell", 3);
-    const all_bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
-    const bars = await all_bars();
+    const bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
+    const before = await bars();
     await tab.focus("#hand");
-    await tab.keyboard.press("PageDown");
-    await settle(tab);
-    check("the number by keys: bars follow", await all_bars() !== bars, "other bars", "the same");
-    check("the bar says that something is changed", (await text_of(tab, "#now")).includes("changed"), "changed", await text_of(tab, "#now"));
-    await tab.keyboard.press("Delete");
+    await key(tab, "PageDown");
+    check("the number by keys: bars follow, and the bar on top says so", await bars() !== before && (await text_of(tab, "#now")).includes("changed"),
+        "other bars, changed", await text_of(tab, "#now"));
+    await key(tab, "Delete");
     await rest(300);
-    same("Delete undoes", bars, await all_bars());
-    await tab.keyboard.press("Escape");
-    await settle(tab);
-
-    await tab.evaluate(() => scrollTo(0, 0));
+    same("Delete undoes", before, await bars());
+    await key(tab, "Escape");
+    await word_loss(tab);
     await press(tab, "#take-walk");
-    for (let stop = 1; stop <= 9; stop++) {
-        same(`the walk: stop ${stop} is in the address`, String(stop), await address(tab, "walk"));
-        await rest(600);
-        const { clear, ends, tall } = await walk_target(tab);
-        check(`its target is clear of both bars and the card, and it ends in a figure`, clear && /\d/.test(ends), "clear, a figure", JSON.stringify([clear, ends, tall]));
-        await press(tab, "#walk-next");
-        await rest(100);
-    }
-    same("and it ends", null, await address(tab, "walk"));
-    await tab.evaluate(() => { location.hash = "#word=maria&pos=2&silent=0.1"; });
-    await rest(200);
-    same("silent heads come from the address", await tab.evaluate(() => window.microgpt.forward("maria", { silent: [[0, 1]] }).loss.toFixed(3)), await word_loss(tab));
+    await press(tab, "#walk-next");
+    same("the walk goes on", "2", await address(tab, "walk"));
+    await press(tab, "#walk-leave");
+    same("and ends", null, await address(tab, "walk"));
     for (const hash of ["#word=%3Cimg%20src%3Dx%20onerror%3Dpwned%3D1%3E&pos=1", "#pos=-7&value=__proto__.0", "#%00%ff", "#pos=1e9", "#value=logits.9999999",
                         "#value=constructor.prototype.0&pos=NaN", "#value=.", "#silent=9.9%20u0.99999%20x&step=-1&walk=99"]) {
-        await tab.evaluate((to) => { location.hash = to; }, hash);
-        await rest(40);
+        await go(tab, hash, 40);
     }
-    await tab.evaluate(() => { location.hash = "#word=maria&pos=4"; });
-    await rest(100);
-    same("addresses from anyone do no harm", 6, await tab.$$eval(".tile", (all) => all.length));
+    await go(tab, "#word=maria&pos=4");
+    same("addresses from anyone do no harm", 6, await count_of(tab, ".tile"));
     await tab.close();
 }
 
@@ -711,22 +632,18 @@ async function check_keys(file)
     await tab.keyboard.press("ArrowRight");
     const cell = (await focus()).go;
     same("arrows go from row to row", "q.1", cell);
-    await tab.keyboard.press("Enter");
-    await settle(tab);
+    await key(tab, "Enter");
     same("Enter opens it", cell, await address(tab, "value"));
-    await tab.keyboard.press("Enter");
-    await settle(tab);
+    await key(tab, "Enter");
     same("Enter again takes the number in the hand", "hand", (await focus()).id);
     for (let i = 0; i < 16 && !(await focus()).is.includes("node"); i++) {
         await tab.keyboard.press("Tab");
     }
     await tab.keyboard.press("ArrowLeft");
-    await tab.keyboard.press("Enter");
-    await settle(tab);
+    await key(tab, "Enter");
     const made = (await text_of(tab, "#panel")).includes("Made by mul");
     same("through the graph to a single multiplication", true, made);
-    await tab.keyboard.press("Escape");
-    await settle(tab);
+    await key(tab, "Escape");
     const back = await focus();
     same("Escape closes it, and the focus is on a cell", [null, true], [await address(tab, "value"), back.is.includes("cell")]);
     await tab.close();
@@ -755,6 +672,19 @@ async function check_access(file)
     }
 }
 
+// The processor's time, in ms, that the page's main thread took for something.
+async function time_of(tab, action)
+{
+    const client = await tab.createCDPSession();
+    await client.send("Performance.enable", { timeDomain: "threadTicks" });
+    const taken = async () => 1000 * (await client.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value;
+    const start = await taken();
+    await action();
+    const time = await taken() - start;
+    await client.detach();
+    return time;
+}
+
 // How much slower this machine is than the one that the limits are for: a chain of multiplications, which takes 10 ms
 // there. The fastest of a few, which nobody interrupted.
 const slowness = (tab) => tab.evaluate(() => {
@@ -769,97 +699,62 @@ const slowness = (tab) => tab.evaluate(() => {
     return Math.max(1, Math.min(...times) / 10);
 });
 
-// The tasks of the page's main thread in a trace, with the processor's time that they took, in ms; and the keystrokes,
-// each from its event to the frame that shows it.
-function read_trace(trace)
-{
-    const events = JSON.parse(Buffer.from(trace).toString()).traceEvents;
-    const marks = events.filter((e) => e.name === "answer" && (e.ph === "b" || e.ph === "e")).sort((a, b) => a.ts - b.ts);
-    const [{ pid, tid }] = marks.length ? marks : events.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").slice(-1);
-    const tasks = events.filter((e) => e.name === "ThreadControllerImpl::RunTask" && e.pid === pid && e.tid === tid && e.tdur)
-        .map(({ ts, dur, tdur }) => ({ from: ts, to: ts + dur, took: tdur / 1000 }));
-    const keys = marks.filter((e) => e.ph === "b").map((start, k) => {
-        const end = marks.filter((e) => e.ph === "e")[k].ts;
-        return tasks.filter(({ from, to }) => to > start.ts && from < end).reduce((sum, { took }) => sum + took, 0);
-    });
-    return { keys, longest: Math.max(...tasks.map(({ took }) => took)), total: tasks.reduce((sum, { took }) => sum + took, 0) };
-}
+const median = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
 
-// The main thread's time of a frame while the run plays, its learning included.
-async function time_of_frame(tab)
+// The main thread's time of a letter typed, of the longest of them, of the longest of three presses, and of a frame while the run plays, its
+// learning included.
+async function measure(tab, is_whole)
 {
-    await tab.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
-    await press(tab, "#play");
-    await tab.evaluate(() => { window.frames = 0; const count = () => { window.frames++; requestAnimationFrame(count); }; requestAnimationFrame(count); });
-    await tab.tracing.start({ categories: ["toplevel", "blink.user_timing"] });
-    await tab.evaluate(() => performance.measure("answer"));
-    await rest(2000);
-    const frames = await tab.evaluate(() => window.frames), { total } = read_trace(await tab.tracing.stop());
-    await press(tab, "#play");
-    return total / frames;
-}
-
-// The main thread's time from a press to the frame that shows its answer: the longest of three kinds.
-async function time_of_tap(tab)
-{
-    const times = [];
-    await tab.evaluate(() => { location.hash = "#word=elyanah&pos=6"; });
-    await rest(300);
-    await press(tab, "[data-open=q]");
-    await tab.evaluate(() => addEventListener("pointerdown", () => {
-        const start = performance.now();
-        addEventListener("click", () => requestAnimationFrame(() => setTimeout(() => performance.measure("answer", { start, end: performance.now() }))), { once: true });
-    }, true));
-    for (const [selector, index] of [["[data-stage=q] .cell", 3], [".tile .char", 3], [".bar-of", 12]]) {
-        await middle(tab, selector, index);
-        await rest(800);
-        await tab.tracing.start({ categories: ["toplevel", "blink.user_timing"] });
-        await press(tab, selector, index);
-        await rest(200);
-        times.push(...read_trace(await tab.tracing.stop()).keys);
+    const typed = [], pressed = [];
+    await press(tab, "#word");
+    await tab.keyboard.press("End");
+    for (const c of "nabelo") {
+        await rest(300);
+        typed.push(await time_of(tab, () => tab.keyboard.type(c).then(() => settle(tab))));
     }
-    return Math.max(...times);
+    if (!is_whole) {
+        return { key: median(typed) };
+    }
+    await go(tab, "#word=elyanah&pos=6");
+    await press(tab, "[data-open=q]");
+    for (const [selector, index] of [["[data-stage=q] .cell", 3], [".tile .char", 3], [".bar-of", 12]]) {
+        const at = await middle(tab, selector, index);
+        await rest(500);
+        pressed.push(await time_of(tab, () => tab.mouse.click(at.x, at.y).then(() => settle(tab))));
+    }
+    await word_loss(tab);
+    await press(tab, "#play");
+    let frames = 0;
+    const playing = await time_of(tab, async () => { frames = await tab.evaluate(() => new Promise((done) => {
+        const start = performance.now();
+        let n = 0;
+        const count = () => performance.now() - start > 2000 ? done(n) : requestAnimationFrame(count, n++);
+        count();
+    })); });
+    await press(tab, "#play");
+    return { key: median(typed), piece: Math.max(...typed), tap: Math.max(...pressed), frame: playing / frames };
 }
 
 // How long it takes. Other programs may be at work on this machine, so what counts is the processor's time, not the
 // clock's; and of a few rounds, the best. The limits are those of a quiet machine: on a busy one, where programs share
 // caches and a core's clock, they are doubled.
-async function check_speed(file, quiet_limit, name)
+async function check_speed(file, limits, name)
 {
     about = `speed, ${name}`;
-    const is_busy = require("os").loadavg()[0] > 1.3, more = is_busy ? 2 : 1, limit = quiet_limit * more;
-    let paint = Infinity, key = Infinity, piece = Infinity, frame = Infinity, tap = Infinity;
-    for (let round = 0; round < 4 && (key > limit || (quiet_limit === 50 && (paint > 300 * more || piece > 50 * more || frame > 12 * more || tap > 25 * more))); round++) {
+    const more = require("os").loadavg()[0] > 1.3 ? 2 : 1, best = {};
+    const is_good = (what) => best[what] <= limits[what] * more;
+    for (let round = 0; round < 4 && !Object.keys(limits).every(is_good); round++) {
         const tab = await open_tab(file, 1280);
         await rest(1200);
-        const factor = await slowness(tab);
-        paint = Math.min(paint, await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime) / factor);
-        await press(tab, "#word");
-        await tab.keyboard.press("End");
-        await tab.evaluate(() => document.getElementById("word").addEventListener("input", () => {
-            const start = performance.now();
-            requestAnimationFrame(() => setTimeout(() => performance.measure("answer", { start, end: performance.now() })));
-        }, true));
-        await tab.tracing.start({ categories: ["toplevel", "blink.user_timing"] });
-        for (const c of "nabelo") {
-            await tab.keyboard.type(c);
-            await rest(300);
+        const factor = await slowness(tab), seen = await measure(tab, limits.tap);
+        seen.paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+        for (const what of Object.keys(limits)) {
+            best[what] = Math.min(best[what] ?? Infinity, seen[what] / factor);
         }
-        const { keys, longest } = read_trace(await tab.tracing.stop());
-        if (quiet_limit === 50) {
-            frame = Math.min(frame, await time_of_frame(tab) / factor);
-            tap = Math.min(tap, await time_of_tap(tab) / factor);
-        }
-        key = Math.min(key, keys.sort((a, b) => a - b)[Math.floor(keys.length / 2)] / factor);
-        piece = Math.min(piece, longest / factor);
         await tab.close();
     }
-    check(`a keystroke: ${key.toFixed(0)} ms`, key < limit, `less than ${limit} ms`, key);
-    if (quiet_limit === 50) {
-        check(`first paint: ${paint.toFixed(0)} ms`, paint < 300 * more, `less than ${300 * more} ms`, paint);
-        check(`a frame of playing: ${frame.toFixed(1)} ms`, frame <= 12 * more, `at most ${12 * more} ms`, frame);
-        check(`a press on a letter, a bar, a cell: ${tap.toFixed(0)} ms at most`, tap <= 25 * more, `at most ${25 * more} ms`, tap);
-        check(`typing and learning: longest piece ${piece.toFixed(0)} ms`, piece <= 50 * more, `at most ${50 * more} ms`, piece);
+    for (const what of Object.keys(limits)) {
+        check(`${what}: ${best[what].toFixed(1)} ms`, is_good(what), `at most ${limits[what] * more} ms`, best[what]);
     }
 }
 
@@ -889,7 +784,10 @@ async function check_door({ template, model, junk, beside })
         story: () => check_story(plan.page), keys: () => check_keys(plan.page), access: () => check_access(plan.page),
         clock: () => check_clock(plan.page),
         walk: async () => { await check_walk(plan.page, 360, true); await check_walk(plan.page, 1280, false); },
-        speed: async () => { await check_speed(plan.page, 50, "default"); await check_speed(plan.large, 150, "n_embd 64, 4 layers, 8 heads"); },
+        speed: async () => { 
+            await check_speed(plan.page, { key: 50, tap: 25, frame: 12, paint: 300, piece: 50 }, "default");
+            await check_speed(plan.large, { key: 150 }, "n_embd 64, 4 layers, 8 heads");
+        },
         door: () => check_door(plan.door),
         figures: async () => { for (const each of plan.figures) { await check_figures(each); } },
         refused: async () => {

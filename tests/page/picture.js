@@ -2,7 +2,6 @@
 // and one number in the hand. Usage: node picture.js PAGE.html PICTURE.png; make picture calls it. CHROMIUM may say which.
 "use strict";
 const fs = require("fs");
-const zlib = require("zlib");
 const puppeteer = require("puppeteer-core");
 const [page, picture] = process.argv.slice(2);
 const WIDTH = 1280, VALUE = "x_out.14", WORD = "maria";
@@ -21,7 +20,7 @@ function compose(width)
         make("span", "color: var(--soft); margin-left: 12px; font-size: 15px", more));
     const film = take(".film"), inspector = take("#panel"), title = take("#title").textContent;
     const word = take(".word"), reading = take(".reading");
-    for (const selector of ["#panel .close", "#panel .how", "#panel .undo", "#made"]) {
+    for (const selector of ["#panel .close", "#panel .how", "#undo", "#made"]) {
         document.querySelectorAll(selector).forEach((e) => e.remove());
     }
     film.querySelector(".at")?.classList.remove("at");
@@ -43,70 +42,12 @@ function compose(width)
     document.body.replaceChildren(all);
 }
 
-// The pixels of a picture, which the browser decodes: four bytes each, in base64.
-async function pixels_of(shot)
-{
-    const bytes = Uint8Array.from(atob(shot), (c) => c.charCodeAt(0));
-    const image = await createImageBitmap(new Blob([bytes]));
-    const { width, height } = image, context = new OffscreenCanvas(width, height).getContext("2d");
-    context.drawImage(image, 0, 0);
-    const { data } = context.getImageData(0, 0, width, height), parts = [];
-    for (let i = 0; i < data.length; i += 30000) {
-        parts.push(btoa(String.fromCharCode(...data.subarray(i, i + 30000))));
-    }
-    return { width, height, data: parts.join("") };
-}
-
-// A PNG of 256 colors, the most frequent ones; all others become the nearest of them.
-function png(width, height, pixels)
-{
-    const count = new Map(), color_at = (i) => pixels.readUIntBE(4 * i, 3);
-    for (let i = 0; i < width * height; i++) {
-        count.set(color_at(i), (count.get(color_at(i)) || 0) + 1);
-    }
-    const parts = (color) => [color >> 16, color >> 8 & 255, color & 255];
-    const palette = [...count.keys()].sort((a, b) => count.get(b) - count.get(a)).slice(0, 256).map(parts);
-    const index = new Map([...count.keys()].map((color) => {
-        const off = palette.map((p) => p.reduce((sum, x, k) => sum + (x - parts(color)[k]) ** 2, 0));
-        return [color, off.indexOf(Math.min(...off))];
-    }));
-    const rows = Buffer.alloc((width + 1) * height);
-    for (let i = 0; i < width * height; i++) {
-        rows[i + 1 + Math.floor(i / width)] = index.get(color_at(i));
-    }
-    const chunk = (type, content) => {
-        const body = Buffer.concat([Buffer.from(type), content]), ends = Buffer.alloc(8);
-        ends.writeUInt32BE(content.length);
-        ends.writeUInt32BE(crc(body), 4);
-        return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
-    };
-    const header = Buffer.alloc(13);
-    header.writeUInt32BE(width);
-    header.writeUInt32BE(height, 4);
-    header.set([8, 3], 8);
-    return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), chunk("IHDR", header),
-        chunk("PLTE", Buffer.from(palette.flat())), chunk("IDAT", zlib.deflateSync(rows, { level: 9 })),
-        chunk("IEND", Buffer.alloc(0))]);
-}
-
-function crc(bytes)
-{
-    let c = -1;
-    for (const byte of bytes) {
-        c ^= byte;
-        for (let k = 0; k < 8; k++) {
-            c = c & 1 ? (c >>> 1) ^ 0xedb88320 : c >>> 1;
-        }
-    }
-    return ~c >>> 0;
-}
-
 (async () => {
     const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
     const browser = await puppeteer.launch({ executablePath, headless: true,
         args: ["--no-sandbox", "--disable-gpu"] });
     const tab = await browser.newPage();
-    await tab.setViewport({ width: WIDTH, height: 1400, deviceScaleFactor: 2 });
+    await tab.setViewport({ width: WIDTH, height: 1400, deviceScaleFactor: 1.5 });
     await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
     await tab.goto(`file://${fs.realpathSync(page)}#word=${WORD}&pos=4`);
     await tab.waitForFunction(() => window.microgpt);
@@ -121,9 +62,7 @@ function crc(bytes)
     await new Promise((done) => setTimeout(done, 1500));
     await tab.evaluate(compose, WIDTH);
     await new Promise((done) => setTimeout(done, 300));
-    const shot = await (await tab.$("#picture")).screenshot({ encoding: "base64" });
-    const { width, height, data } = await tab.evaluate(pixels_of, shot);
-    fs.writeFileSync(picture, png(width, height, Buffer.from(data, "base64")));
+    await (await tab.$("#picture")).screenshot({ path: picture });
     await browser.close();
 })().catch((error) => {
     console.error(error.message);

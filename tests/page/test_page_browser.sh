@@ -85,20 +85,6 @@ words=$words,$(word_of "$names" bartholomewsmith 16),$(word_of "$names" bartholo
 figures names "\"words\":[$words],\"run\":[$(losses_of "$T/names.csv" 200)],\"config\":{\"n_layer\":1,\"n_embd\":16,
     \"n_head\":4,\"block_size\":16,\"activation\":\"relu\",\"vocab\":\"abcdefghijklmnopqrstuvwxyz\",\"step\":2000}"
 
-# The reference gradients, of the first document of each recipe; the lesson's own run; a batch.
-for recipe in microgpt lesson; do
-    model $recipe --recipe $recipe --steps 0
-    page $recipe --data data/names.txt
-    figures $recipe "\"words\":[$(word_of "$T/$recipe.safetensors" myliah)],\"config\":{\"step\":0},\"gradients\":[{
-        \"word\":\"myliah\",\"grads\":[$(paste -s -d , tests/reference/$recipe-names2018.grads-step1)]}]"
-done
-model lessons --recipe lesson --steps 500
-page lessons --data data/names.txt
-figures lessons "\"words\":[$(word_of "$T/lessons.safetensors" maria)],\"run\":[$(losses_of "$T/lessons.csv" 200)]"
-model batch --batch 3 --steps 60 --seed 18446744073709551615 --holdout 1000
-page batch --data data/names.txt
-figures batch "\"words\":[$(word_of "$T/batch.safetensors" maria)],\"run\":[$(losses_of "$T/batch.csv" 60)]"
-
 # The losses of the next three steps on one document, as JSON: MODEL DATA OPTION...
 steps_of()
 {
@@ -124,7 +110,6 @@ shape()
     figures "$shaped-one" "\"config\":{\"step\":10},$(steps_of "$T/$shaped-one.safetensors" "$T/one.txt" --steps 20)"
 }
 head -n 200 data/names.txt >"$T/some.txt"
-shape one-head "$T/some.txt" maria --n-head 1
 shape sixteen-heads "$T/some.txt" charlotte --n-head 16
 shape relu2 "$T/some.txt" maria --recipe lesson
 shape two-layers "$T/some.txt" amelia --n-layer 2 --n-head 2 --n-embd 8
@@ -140,32 +125,15 @@ with_model()
         fs.writeFileSync(to, text.replace(/"model":"[^"]*"/, `"model":"${fs.readFileSync(model).toString("base64")}"`));' "$@"
 }
 
-# Without what a resume needs, and in single precision.
-if command -v python3 >/dev/null 2>&1; then
-    python3 - "$names" "$T/bare.safetensors" "$T/single.safetensors" <<'END'
-import json, struct, sys
-data = open(sys.argv[1], "rb").read()
-n = struct.unpack("<Q", data[:8])[0]
-header, body = json.loads(data[8:8 + n]), data[8 + n:]
-for out, kind in (sys.argv[2], "d"), (sys.argv[3], "f"):
-    meta = {k: v for k, v in header["__metadata__"].items() if not k.startswith("train.") and k != "checksum"}
-    new, numbers = {"__metadata__": meta}, b""
-    for name, tensor in header.items():
-        if name != "__metadata__" and not name.startswith("train."):
-            a, b = tensor["data_offsets"]
-            some = struct.pack("<%d%s" % ((b - a) // 8, kind), *struct.unpack("<%dd" % ((b - a) // 8), body[a:b]))
-            new[name] = dict(tensor, dtype={"d": "F64", "f": "F32"}[kind], data_offsets=[len(numbers), len(numbers) + len(some)])
-            numbers += some
-    text = json.dumps(new).encode()
-    open(out, "wb").write(struct.pack("<Q", len(text)) + text + numbers)
-END
-    page bare
-    figures bare "\"words\":[$(word_of "$T/bare.safetensors" maria)],\"config\":{\"step\":0}"
-    with_model "$T/bare.html" "$T/single.safetensors" "$T/single.html"
-    figures single '"config":{"step":0},"agrees":false'
-else
-    skip "a file without train.*, a file in F32" "no python3 here"
-fi
+# Without what a resume needs.
+node -e 'const fs = require("fs"), [from, to] = process.argv.slice(1), data = fs.readFileSync(from), n = Number(data.readBigUInt64LE(0));
+    const header = JSON.parse(data.subarray(8, 8 + n)), drop = (all, part) => Object.keys(all).filter((key) => key.startsWith(part)).forEach((key) => delete all[key]);
+    drop(header.__metadata__, "train."); drop(header.__metadata__, "checksum"); drop(header, "train.");
+    const text = Buffer.from(JSON.stringify(header)), length = Buffer.alloc(8), end = Math.max(...Object.values(header).map((w) => w.data_offsets?.[1] ?? 0));
+    length.writeBigUInt64LE(BigInt(text.length));
+    fs.writeFileSync(to, Buffer.concat([length, text, data.subarray(8 + n, 8 + n + end)]));' "$names" "$T/bare.safetensors"
+page bare
+figures bare "\"words\":[$(word_of "$T/bare.safetensors" maria)],\"config\":{\"step\":0}"
 
 # A vocabulary that spells the end of the script, in a file with a name that would be markup; a tensor with one, too.
 echo '</script>' >"$T/script.txt"
