@@ -75,12 +75,6 @@ static ALWAYS_INLINE void multiply(const Product *p, size_t first, size_t end, b
     }
 }
 
-void few_lanes_forward(const Product *p, size_t first, size_t end)
-{
-    assert(p->cols % VEC == 0 && end <= p->rows[0]);
-    multiply(p, first, end, false);
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
@@ -116,9 +110,8 @@ static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t ri
 }
 
 // Up to eight lanes at a time: about as many as there are registers for.
-void few_lanes_backward(const Product *p, size_t left, size_t right)
+static void add_all_gradients(const Product *p, size_t left, size_t right)
 {
-    assert(left % VEC == 0 && right % VEC == 0 && right <= p->cols);
     for (size_t lane = 0, n; lane < p->n; lane += n) {
         n = p->n - lane <= 8 ? p->n - lane : p->n - lane < 16 ? (p->n - lane + 1) / 2 : 8;
 #define LANES(k)                                                                                   \
@@ -127,6 +120,20 @@ void few_lanes_backward(const Product *p, size_t left, size_t right)
             LANES(1) LANES(2) LANES(3) LANES(4) LANES(5) LANES(6) LANES(7) LANES(8)
         }
 #undef LANES
+    }
+}
+
+void multiply_few_lanes(const Task *task)
+{
+    const Product *p = task->p;
+    assert(p->n < FEW_LANES && p->rows[0] == p->rows[p->n - 1]);
+    assert(p->cols % VEC == 0 && task->first == 0 && task->end == p->n);
+    if (task->use == FEW_OUTPUTS) {
+        assert(task->right <= p->rows[0]);
+        multiply(p, task->left, task->right, false);
+    } else {
+        assert(task->use == FEW_GRADIENTS && task->left % VEC == 0 && task->right <= p->cols);
+        add_all_gradients(p, task->left, task->right);
     }
 }
 
@@ -199,12 +206,12 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
         f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/engine/" file               \
     }
 FastOperation fast_operations[N_OPS] = {
-    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, linear_forward_lanes,
-                       linear_backward_lanes, "products.c"),
-    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, rows_forward_lanes,
-                         rows_backward_lanes, "kernels.c or products.c"),
-    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
-                             rows_backward_lanes, "kernels.c or products.c"),
+    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, forward_lanes, backward_lanes,
+                       "products.c"),
+    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, forward_lanes, backward_lanes,
+                         "kernels.c or products.c"),
+    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, forward_lanes,
+                             backward_lanes, "kernels.c or products.c"),
     [OP_SOFTMAX] = FAST(fast_softmax_forward, fast_softmax_backward, NULL, NULL, "softmax.c"),
 };
 

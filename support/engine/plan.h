@@ -33,13 +33,4 @@ static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope
     return (size_t)(share * (double)n + 0.5);
 }
 
-// How many units of this size n things are cut into, and where part i of n_parts begins. The last
-// unit is larger, if some are left over.
-static inline size_t n_units(size_t n, size_t unit) { return n < unit ? 1 : n / unit; }
-
-static inline size_t cut_units(size_t n, size_t unit, size_t n_parts, size_t i, Slope slope)
-{
-    return i == n_parts ? n : cut_by_work(n_units(n, unit), n_parts, i, slope) * unit;
-}
-
 #endif

@@ -45,8 +45,8 @@ static inline Wide load_once(const double *p)
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
     const double *a;   // a(r, k) is a[r * a_row + k * a_k]
-    const double *b;   // b(k, j) is b[k * b_k + j]
-    size_t c_at, a_row, a_k, b_k, depth;
+    const double *b;   // [depth][WIDTH]
+    size_t c_at, a_row, a_k, depth;
     bool add;  // to what is there
 } Tile;
 
@@ -56,7 +56,7 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
 {
     Wide sums[DOWN][ACROSS];
     const double *a = t->a, *b = t->b;
-    size_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, k = t->depth;
+    size_t a_row = t->a_row, a_k = t->a_k, k = t->depth;
     bool add = t->add;
     for (size_t r = 0; r < down; r++) {
         for (size_t i = 0; i < ACROSS; i++) sums[r][i] = (Wide){0};
@@ -71,7 +71,7 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
-        b += b_k;
+        b += WIDTH;
     } while (--k > 0);
     for (size_t r = 0; r < down; r++) {
         double *c = t->c[r] + t->c_at;
@@ -112,12 +112,6 @@ static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict f
     }
     for (size_t j = 0; j < n; j += VEC) store(to + j, c * load(from + j));
     for (size_t j = n; j < room; j++) to[j] = 0;
-}
-
-// panel[k][j] = w(k, j), and zero from j = width on
-static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width)
-{
-    for (size_t k = 0; k < depth; k++) copy_row(panel + k * WIDTH, w + k * stride, width, WIDTH, 1);
 }
 
 // panel[k][j] = w(j, k), and zero from j = width on
@@ -201,8 +195,7 @@ static void take_block(Place *at, const Task *task, double *block)
     }
 }
 
-// The columns of b from j0 on, in `room`; or w itself, where it is small enough to stay in the
-// first cache.
+// The columns of b from j0 on, in `room`.
 static void take_panel(Place *at, const Task *task, double *room)
 {
     const Product *p = task->p;
@@ -210,19 +203,13 @@ static void take_panel(Place *at, const Task *task, double *room)
     at->width = smaller(task->right - at->j0, WIDTH);
     at->tile.c_at = at->c_at + at->j0;
     at->tile.b = room;
-    at->tile.b_k = WIDTH;
     if (task->use == OUTPUTS) {
         pack_transpose(room, w + at->j0 * p->stride + at->k0, p->stride, at->depth, at->width);
-    } else if (task->use == WEIGHTS) {
-        for (size_t lane = 0; lane < p->n; lane++, room += WIDTH) {
-            const double *x = p->x[lane] + task->x_at + at->j0;
-            copy_row(room, x, at->width, WIDTH, 1);
-        }
-    } else if (at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH) {
-        at->tile.b = w + at->k0 * p->stride + at->j0;
-        at->tile.b_k = p->stride;
-    } else {
-        pack(room, w + at->k0 * p->stride + at->j0, p->stride, at->depth, at->width);
+        return;
+    }
+    for (size_t k = at->k0; k < at->k0 + at->depth; k++, room += WIDTH) {
+        const double *row = task->use == WEIGHTS ? p->x[k] + task->x_at : w + k * p->stride;
+        copy_row(room, row + at->j0, at->width, WIDTH, 1);
     }
 }
 
@@ -243,7 +230,7 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     if (task->use == INPUTS) t.depth = seen_from(p, last, at->k0, t.depth);
     while (task->use == WEIGHTS && p->rows[from] <= i) from++;
     t.a += from * t.a_k;
-    t.b += from * t.b_k;
+    t.b += from * WIDTH;
     t.depth -= from;
     if (t.depth == 0) return;
     if (columns(task, at, i) == WIDTH) {

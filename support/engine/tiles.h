@@ -11,12 +11,12 @@
  *
  *              numbers in a vector   registers   rows x vectors   sums   columns
  *   AVX-512            8                32           8 x 2         16      16
- *   AVX2               4                16           6 x 2         12       8
+ *   AVX2               4                16           3 x 4         12      16
  *   NEON               2                32           6 x 4         24       8
  *   SSE2               2                16           3 x 4         12       8
  *
- * Two vectors of eight or four numbers, or four of two: so columns that come in eights or sixteens
- * fill whole tiles. Sixteen sums are enough for AVX-512, where eight rows divide most counts.
+ * Columns that come in eights or sixteens fill whole tiles. Sixteen sums are enough for AVX-512,
+ * where eight rows divide most counts. With AVX2, 6 x 2 takes up to half as long again.
  */
 #if defined __AVX512F__
 enum { REGISTERS = 32, WIDE = 8, ROWS = 8, ACROSS = 2 };
@@ -48,12 +48,14 @@ typedef struct {
     double c;
 } Product;
 
-// What is computed from what. OUTPUTS: y = x w^T. INPUTS: x = y w. WEIGHTS: w = y^T x.
-typedef enum { OUTPUTS, INPUTS, WEIGHTS } Use;
+// What is computed from what. OUTPUTS: y = x w^T. INPUTS: x = y w. WEIGHTS: w = y^T x. The last two
+// are for fewer than FEW_LANES lanes that see all rows, with cols a multiple of VEC: outputs, and
+// gradients of inputs and weights at once.
+typedef enum { OUTPUTS, INPUTS, WEIGHTS, FEW_OUTPUTS, FEW_GRADIENTS } Use;
 
 // One use of a product, or a part of it: the rows of the result from `first` to `end`, and its
 // columns from `left` to `right`. Cuts change no bits, but those at multiples of DOWN and WIDTH
-// leave tiles whole.
+// leave tiles whole. FEW_ uses are cut by columns alone.
 typedef struct {
     const Product *p;
     Use use;
@@ -62,12 +64,8 @@ typedef struct {
     size_t first, end, left, right;
 } Task;
 
-void multiply_matrices(const Task *task);
-
-// kernels.c, for fewer than FEW_LANES lanes that see all rows: y for rows from `first` to `end`, and
-// its gradients in columns from `left` to `right`. All columns are multiples of VEC.
-void few_lanes_forward(const Product *p, size_t first, size_t end);
-void few_lanes_backward(const Product *p, size_t left, size_t right);
+void multiply_matrices(const Task *task);   // tiles.c: the first three uses
+void multiply_few_lanes(const Task *task);  // kernels.c: the last two
 
 // plan.c: one task, or two that do not depend on each other, shared by threads if they are worth it.
 // work: multiply-adds of all
