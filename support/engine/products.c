@@ -13,17 +13,10 @@
 /* ------------------------------------------------------------------------------------------------
  * From entries to products.
  */
-// Are two values in one chunk? Gradients lie between the values of two chunks.
-static inline bool same_chunk(const Tape *t, const double *x, const double *y)
-{
-    uintptr_t distance = x > y ? (uintptr_t)x - (uintptr_t)y : (uintptr_t)y - (uintptr_t)x;
-    return distance < t->chunk_size * sizeof(double);
-}
-
-// Is x after the n values from y on? In another chunk, it is not among them either.
+// Is x after the n values from y on, in the same chunk? Gradients lie between two chunks.
 static inline bool is_after(const Tape *t, const double *x, const double *y, size_t n)
 {
-    return x >= y + n || !same_chunk(t, x, y);
+    return x >= y + n && (uintptr_t)x - (uintptr_t)y < t->chunk_size * sizeof *x;
 }
 
 // Can an entry be part of one product with the one of the lane before? They use the same rows, and
@@ -32,8 +25,7 @@ static inline bool can_join(const Tape *t, const Entry *e, const Entry *before)
 {
     bool weighted = e->op == OP_WEIGHTED_SUM;
     size_t n_in = weighted ? before->n : e->length, n_out = weighted ? e->length : before->n;
-    if (e->b != before->b) return false;
-    if (e->a < before->a + n_in || !same_chunk(t, e->a, before->a)) return false;
+    if (e->b != before->b || !is_after(t, e->a, before->a, n_in)) return false;
     if (!is_after(t, e->a, before->out, n_out)) return false;
     if (e->op == OP_LINEAR) return true;
     return e->n >= before->n && e->length == before->length && e->stride == before->stride &&
@@ -90,15 +82,11 @@ static void product_backward(const Product *p, bool weighted)
     size_t rows = p->rows[p->n - 1], g = p->t->chunk_size;
     Task both = {.p = p, .use = FEW_GRADIENTS, .end = p->n, .right = p->cols};
     Task weights = {.p = p, .use = WEIGHTS, .w_at = g, .add = true, .end = rows, .right = p->cols};
-    Task inputs = {.p = p, .use = INPUTS, .add = true, .end = p->n, .right = p->cols};
-    inputs.x_at = inputs.y_at = g;
-    if (weighted) {
-        weights.x_at = g;
-        inputs.use = OUTPUTS;
-        inputs.right = rows;
-    } else {
-        weights.y_at = g;
-    }
+    weights.x_at = weighted ? g : 0;
+    weights.y_at = weighted ? 0 : g;
+    Task inputs = {.p = p, .x_at = g, .y_at = g, .add = true, .end = p->n};
+    inputs.use = weighted ? OUTPUTS : INPUTS;
+    inputs.right = weighted ? rows : p->cols;
     if (!weighted && is_few(p) && p->cols <= NARROW) {
         multiply_tasks(&both, 1, 2 * work_of(p));
     } else {

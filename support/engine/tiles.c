@@ -25,22 +25,7 @@
 #ifdef VECTORS
 
 typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
-
-static inline Wide load_wide(const double *p)
-{
-    Wide v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void store_wide(double *p, Wide v) { memcpy(p, &v, sizeof v); }
-
-// A load that the compiler neither moves nor repeats: else it runs out of registers.
-static inline Wide load_once(const double *p)
-{
-    typedef Wide Anywhere __attribute__((aligned(8), may_alias));
-    return *(const volatile Anywhere *)p;
-}
+typedef Wide WideThere __attribute__((aligned(8), may_alias));  // among doubles in memory
 
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
@@ -67,18 +52,17 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
         double ak[DOWN];
         for (size_t r = 0; r < down; r++) ak[r] = a[r * a_row];
         for (size_t i = 0; i < ACROSS; i++) {
-            Wide bki = load_once(b + i * WIDE);
+            // volatile: the compiler neither moves nor repeats it; else it runs out of registers
+            Wide bki = *(const volatile WideThere *)(b + i * WIDE);
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
         b += WIDTH;
     } while (--k > 0);
     for (size_t r = 0; r < down; r++) {
-        double *c = t->c[r] + t->c_at;
-        if (add) {
-            for (size_t i = 0; i < ACROSS; i++) sums[r][i] += load_wide(c + i * WIDE);
-        }
-        for (size_t i = 0; i < ACROSS; i++) store_wide(c + i * WIDE, sums[r][i]);
+        WideThere *c = (WideThere *)(t->c[r] + t->c_at);
+        for (size_t i = 0; add && i < ACROSS; i++) sums[r][i] += c[i];
+        for (size_t i = 0; i < ACROSS; i++) c[i] = sums[r][i];
     }
 }
 
@@ -106,10 +90,6 @@ static inline size_t tile_rows(size_t n)
 static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict from, size_t n,
                                    size_t room, double c)
 {
-    if (n == WIDTH && room == WIDTH) {
-        for (size_t j = 0; j < WIDTH; j += WIDE) store_wide(to + j, c * load_wide(from + j));
-        return;
-    }
     for (size_t j = 0; j < n; j += VEC) store(to + j, c * load(from + j));
     for (size_t j = n; j < room; j++) to[j] = 0;
 }
@@ -195,7 +175,7 @@ static void take_block(Place *at, const Task *task, double *block)
     }
 }
 
-// The columns of b from j0 on, in `room`.
+// b from column j0 on, in room: [depth][WIDTH]
 static void take_panel(Place *at, const Task *task, double *room)
 {
     const Product *p = task->p;
@@ -219,8 +199,8 @@ static size_t columns(const Task *task, const Place *at, size_t i)
     return task->use == OUTPUTS ? seen_from(task->p, i, at->j0, at->width) : at->width;
 }
 
-// A tile of which not all columns are there, or which not all lanes see: without what none of its
-// lanes sees. If some columns are not there, it is computed aside, then copied.
+// A tile of which not all columns are there, or which not all lanes see: computed aside, without
+// what none of its lanes sees, then copied.
 static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, size_t down)
 {
     const Product *p = task->p;
@@ -233,10 +213,6 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     t.b += from * WIDTH;
     t.depth -= from;
     if (t.depth == 0) return;
-    if (columns(task, at, i) == WIDTH) {
-        tile(&t, down);
-        return;
-    }
     Tile aside = t;
     aside.c = rows;
     aside.c_at = 0;

@@ -19,21 +19,16 @@
  * where eight rows divide most counts. With AVX2, 6 x 2 takes up to half as long again.
  */
 #if defined __AVX512F__
-enum { REGISTERS = 32, WIDE = 8, ROWS = 8, ACROSS = 2 };
+enum { REGISTERS = 32, WIDE = 8, DOWN = 8, ACROSS = 2 };
 #elif defined __AVX__
-enum { REGISTERS = 16, WIDE = 4, ROWS = 3, ACROSS = 4 };
+enum { REGISTERS = 16, WIDE = 4, DOWN = 3, ACROSS = 4 };
 #elif defined __aarch64__
-enum { REGISTERS = 32, WIDE = 2, ROWS = 6, ACROSS = 4 };
+enum { REGISTERS = 32, WIDE = 2, DOWN = 6, ACROSS = 4 };
 #else
-enum { REGISTERS = 16, WIDE = 2, ROWS = 3, ACROSS = 4 };
-#endif
-#ifdef AUTOGRAD_TILE  // fewer rows, for tests
-enum { DOWN = AUTOGRAD_TILE };
-#else
-enum { DOWN = ROWS };
+enum { REGISTERS = 16, WIDE = 2, DOWN = 3, ACROSS = 4 };
 #endif
 enum { WIDTH = ACROSS * WIDE, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
-_Static_assert(ROWS *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
+_Static_assert(DOWN *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
 
 // Products with the same rows w: of each lane y = c * w x, or gradients of these. A lane sees the
 // first rows[lane] rows, and no more than the lane after it does.
