@@ -10,7 +10,6 @@
  * m + (1 - beta) * (g - m) would lose digits. Threads share the parameters. Means that fade below
  * 2^-1000 become zero.
  */
-#include "adam.h"
 #include "fast.h"
 
 #ifdef VECTORS

@@ -17,7 +17,6 @@
 
 #include "../../autograd.h"
 #include "faster.h"
-#include "plan.h"
 #include "threads.h"
 
 #include <float.h>
@@ -27,12 +26,6 @@
 #if defined __FAST_MATH__ || (defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__) ||             \
     defined __ASSOCIATIVE_MATH__ || defined __RECIPROCAL_MATH__ || defined __NO_SIGNED_ZEROS__
 #error "-ffast-math (part of -Ofast) changes sums and drops checks for infinities: build without it"
-#endif
-
-#ifdef __GNUC__
-#define NOINLINE __attribute__((noinline))
-#else
-#define NOINLINE
 #endif
 
 /* ------------------------------------------------------------------------------------------------
@@ -93,6 +86,36 @@ typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k);
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, LanesPart *part);
 
 /* ------------------------------------------------------------------------------------------------
+ * What is worth sharing among threads, and where it is cut.
+ */
+// How many parts to cut work into, measured in multiply-adds; 1: do not share it. Small work has at
+// most one part per thread, and wakes nobody; large work has two, and wakes threads.
+enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
+static inline size_t parts_of(size_t work)
+{
+    if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
+    size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
+    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
+    return most < parts ? most : parts;
+}
+
+static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// Cuts n things into parts of nearly the same size: where part i begins.
+static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
+
+// The same, of nearly the same work. In attention each lane sees one row more than the lane before.
+// So later lanes take longer, and later rows are seen by fewer lanes.
+typedef enum { EVEN, RISING, FALLING } Slope;
+static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope)
+{
+    double share = (double)i / (double)n_parts;
+    if (slope == EVEN) return cut(n, n_parts, i);
+    share = slope == RISING ? sqrt(share) : 1 - sqrt(1 - share);
+    return (size_t)(share * (double)n + 0.5);
+}
+
+/* ------------------------------------------------------------------------------------------------
  * Vectors, as wide as the machine's, with GCC's and clang's vector types. There are none with other
  * compilers, in builds without optimization, and with -DAUTOGRAD_PLAIN. Values come in whole blocks
  * (see ag_vector()), so a loop may read past n to the end of its last vector; blend_first() keeps
@@ -100,6 +123,7 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, LanesPa
  */
 #ifdef VECTORS
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 #ifdef __AVX__
 #define VEC 4

@@ -1,15 +1,14 @@
 /* lanes.c: what a program does to many inputs is computed side by side.
  *
- * A program that does the same to many inputs (here: to the positions of a document) records the
- * same entries again and again. Between tape_lane() and tape_end_lanes() they are only recorded.
- * compute() then computes entry 1 of all lanes, entry 2 of all lanes, and so on, and after these
- * what was recorded between the lanes and after them; walk_back() does the same from the end. What
- * the lanes have in common, such as a matrix, is then fetched once for many of them.
+ * Between tape_lane() and tape_end_lanes(), entries are only recorded. compute() then computes entry
+ * 1 of all lanes, entry 2 of all lanes, and so on, and after these what was recorded between the
+ * lanes and after them; walk_back() does the same from the end. What the lanes have in common, such
+ * as a matrix, is then fetched once for many of them.
  *
  * That is not the order of the tape. The numbers are the same if
  *
  *   - all lanes have the same operations, and
- *   - what a lane reads that it did not make is a parameter, or a vector that was made before the
+ *   - what a lane reads and did not make is a parameter, or in a vector that was made before its
  *     group of lanes, such as a cache, and is filled by earlier entries of this lane or of lanes
  *     before it.
  *
@@ -17,8 +16,7 @@
  * in the order of the tape. Operations are compared every time. What is read and written is looked
  * at the first ALL_TIMES times, then every SOME_TIMES-th time: it takes a tenth of a small step, and
  * a program does not change it without another operation, as a rule. Once lanes are computed,
- * tape_lane() does nothing until tape_mark() or tape_drop(). Without -DAUTOGRAD_LANES it never does
- * anything.
+ * tape_lane() does nothing until tape_mark() or tape_drop().
  */
 #include "fast.h"
 

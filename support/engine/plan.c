@@ -4,7 +4,7 @@
  * nobody adds up what others computed. Parts begin at multiples of the size of a tile and sums are
  * taken in the same order whatever the cuts are, so the number of threads changes no bits.
  *
- *   worth it   parts_of() in plan.h decides by the number of multiply-adds: a part takes at least
+ *   worth it   parts_of() in fast.h decides by the number of multiply-adds: a part takes at least
  *              as long as threads need to meet
  *   lanes      outputs and gradients of inputs of a small matrix are cut by lanes: each thread
  *              copies the whole matrix, but a lane stays in the cache of one processor from entry

@@ -32,12 +32,6 @@
 size_t n_threads = 1, missing_threads;
 
 #ifdef THREADS
-const bool have_threads = true;
-#else
-const bool have_threads = false;
-#endif
-
-#ifdef THREADS
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -54,6 +48,7 @@ const bool have_threads = false;
 #endif
 
 #define LATE 2e-4  // seconds that the others may take longer than this thread took
+const bool have_threads = true;
 enum { SPINS = 4000, STACK = 2 * 1024 * 1024 };
 
 static struct Pool {
@@ -109,12 +104,6 @@ static bool do_parts(bool from_front)
     return any;
 }
 
-static bool there_is_work(void)
-{
-    uint_fast64_t ticket = atomic_load(&pool.ticket);
-    return front_of(ticket) < back_of(ticket);
-}
-
 // Sleeps until called, then does parts until there have been none for a while. It looks once more
 // after it has left `awake`: share() may have counted on it just before.
 static void *work(void *unused)
@@ -131,7 +120,8 @@ static void *work(void *unused)
                 spin(i);
             }
             atomic_fetch_sub(&pool.awake, 1);
-            more = there_is_work();
+            uint_fast64_t ticket = atomic_load(&pool.ticket);
+            more = front_of(ticket) < back_of(ticket);
             if (more) atomic_fetch_add(&pool.awake, 1);
         }
     }
@@ -259,6 +249,8 @@ void set_threads(size_t n, size_t n_processors)
 }
 
 #else
+const bool have_threads = false;
+
 void share(Part *part, void *context, size_t n_parts)
 {
     for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts);

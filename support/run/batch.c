@@ -10,7 +10,6 @@
  * And a step of Adam, many parameters at a time.
  */
 #define _XOPEN_SOURCE 700
-#include "../engine/adam.h"
 #include "job.h"
 #include "../engine/threads.h"
 

@@ -8,7 +8,6 @@
  * does all of this as a table, and more that takes longer, at the sizes of its options.
  */
 #define _XOPEN_SOURCE 700
-#include "../engine/adam.h"
 #include "../engine/faster.h"
 #include "job.h"
 #include "../engine/threads.h"

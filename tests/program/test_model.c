@@ -6,7 +6,6 @@
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
-#include "../../support/engine/adam.h"
 #include "../../support/engine/fast.h"
 #include "../../support/run/job.h"
 #include "../test.h"
