@@ -69,7 +69,6 @@ static size_t extent_of(const Entry *e, Extent extent)
 {
     switch (extent) {
     case NO_VALUES: return 0;
-    case ONE_VALUE: return 1;
     case N_VALUES: return e->n;
     case A_ROW: return e->length;
     case N_ROWS: return (size_t)(e->n - 1) * e->stride + e->length;

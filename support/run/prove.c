@@ -145,11 +145,10 @@ typedef struct {
 
 static size_t extent_of(Extent extent, const Entry *e)
 {
-    return extent == NO_VALUES   ? 0
-           : extent == ONE_VALUE ? 1
-           : extent == N_VALUES  ? e->n
-           : extent == A_ROW     ? e->length
-                                 : (size_t)(e->n - 1) * e->stride + e->length;
+    return extent == NO_VALUES  ? 0
+           : extent == N_VALUES ? e->n
+           : extent == A_ROW    ? e->length
+                                : (size_t)(e->n - 1) * e->stride + e->length;
 }
 
 // Records an entry of any operation.
@@ -282,12 +281,6 @@ static void call_weighted_sum(Tape *t, size_t tape, size_t n)
     result(tape, ag_weighted_sum(t, x, rows, ROWS, n + 1, n), n);
 }
 
-static void call_sum(Tape *t, size_t tape, size_t n)
-{
-    double *x = operand(t, tape, n + 1);
-    result(tape, ag_sum(t, x, n + 1), 1);
-}
-
 // t[0] is scalar, t[1] fused.
 static void prove_calls(Tape *t)
 {
@@ -301,7 +294,6 @@ static void prove_calls(Tape *t)
         {OP_RMSNORM, "rmsnorm", "microgpt.c", call_rmsnorm},
         {OP_ROW_DOTS, "ag_row_dots", "autograd.c", call_row_dots},
         {OP_WEIGHTED_SUM, "ag_weighted_sum", "autograd.c", call_weighted_sum},
-        {OP_SUM, "ag_sum", "autograd.c", call_sum},
     };
     static const size_t sizes[] = {1, 4, 16, 27};
     char what[96];
