@@ -32,7 +32,6 @@ static void check_exponential(void)
         for (int i = 0; i < VEC; i++) n_nan += isnan(low[i]) && isnan(none[i]) && isnan(least[i]);
         check(n_nan == 1 && isnan(low[k]), "e^-708 and below, at %d: not a number there alone", k);
     }
-    check(!isnan(vec_exp(ZERO - 707.999999)[0]), "e^-707.999999 is a number");
 }
 #endif
 
