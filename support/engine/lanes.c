@@ -29,7 +29,7 @@ const bool have_faster = true;
 const bool have_faster = false;
 #endif
 bool use_lanes = true;
-enum { ALL_TIMES = 256, SOME_TIMES = 16 };
+enum { ALL_TIMES = 256, SOME_TIMES = 16, MAX_PARTS = 64 };
 
 static void free_lanes(Tape *t)
 {
@@ -233,14 +233,10 @@ void tape_lane(Tape *t)
     struct Lanes *lanes = t->lanes;
     if (!have_faster || !t->faster || !use_lanes || (lanes->n > 0 && !t->waiting)) return;
     tape_end_lanes(t);
-    if (!more_lanes(lanes)) {
-        lanes->unlike = true;
-        return;
-    }
-    if (lanes->n == 0) {
-        lanes->look = lanes->times < ALL_TIMES || lanes->times % SOME_TIMES == 0;
-        lanes->times++;
-    }
+    lanes->unlike = lanes->unlike || !more_lanes(lanes);
+    if (lanes->unlike) return;
+    if (lanes->n == 0) lanes->look = lanes->times < ALL_TIMES || lanes->times % SOME_TIMES == 0;
+    lanes->times += lanes->n == 0;
     lanes->mark = t->kept_chunk * t->chunk_size + t->kept_values;
     lanes->lane[lanes->n++] = (Lane){.first = t->n_entries, .begin = place_now(t)};
     lanes->open = t->waiting = true;
@@ -249,8 +245,6 @@ void tape_lane(Tape *t)
 /* ------------------------------------------------------------------------------------------------
  * Threads share lanes in runs of neighbors.
  */
-enum { MAX_PARTS = 64 };
-
 typedef struct {
     const Tape *t;
     Entry *const *lanes;  // [n]
@@ -287,7 +281,8 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, size_t *cuts, s
     for (size_t lane = 0; lane < n; lane++) {
         const Entry *e = &lanes[lane][k];
         const double *low = e->b && e->b < e->a ? e->b : e->a;
-        const double *a_end = e->a + extent_of(e, rules->a), *b_end = e->b + extent_of(e, rules->b);
+        const double *a_end = e->a + extent_of(e, rules->a);
+        const double *b_end = e->b ? e->b + extent_of(e, rules->b) : a_end;
         if (low < before) return 1;
         if (lane >= next && (lane == 0 || low >= end)) {
             cuts[n_parts++] = lane;
@@ -295,7 +290,7 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, size_t *cuts, s
         }
         before = low;
         end = a_end > end ? a_end : end;
-        end = e->b && b_end > end ? b_end : end;
+        end = b_end > end ? b_end : end;
     }
     cuts[n_parts] = n;
     return n_parts;
