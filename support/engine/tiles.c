@@ -30,8 +30,8 @@ typedef Wide WideThere __attribute__((aligned(8), may_alias));  // among doubles
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
     const double *a;   // a(r, k) is a[r * a_row + k * a_k]
-    const double *b;   // [depth][WIDTH]
-    size_t c_at, a_row, a_k, depth;
+    const double *b;   // [depth][b_k], the first WIDTH of each row are used
+    size_t c_at, a_row, a_k, b_k, depth;
     bool add;  // to what is there
 } Tile;
 
@@ -41,7 +41,7 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
 {
     Wide sums[DOWN][ACROSS];
     const double *a = t->a, *b = t->b;
-    size_t a_row = t->a_row, a_k = t->a_k, k = t->depth;
+    size_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, k = t->depth;
     bool add = t->add;
     for (size_t r = 0; r < down; r++) {
         for (size_t i = 0; i < ACROSS; i++) sums[r][i] = (Wide){0};
@@ -57,7 +57,7 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
-        b += WIDTH;
+        b += b_k;
     } while (--k > 0);
     for (size_t r = 0; r < down; r++) {
         WideThere *c = (WideThere *)(t->c[r] + t->c_at);
@@ -175,14 +175,18 @@ static void take_block(Place *at, const Task *task, double *block)
     }
 }
 
-// b from column j0 on, in room: [depth][WIDTH]
+// b from column j0 on, in room: [depth][WIDTH]; or w itself, if it is small enough to stay in L1.
 static void take_panel(Place *at, const Task *task, double *room)
 {
     const Product *p = task->p;
     const double *w = p->w + task->w_at;
     at->width = smaller(task->right - at->j0, WIDTH);
     at->tile.c_at = at->c_at + at->j0;
-    at->tile.b = room;
+    bool small = at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH;
+    bool in_place = task->use == INPUTS && small;
+    at->tile.b = in_place ? w + at->k0 * p->stride + at->j0 : room;
+    at->tile.b_k = in_place ? p->stride : WIDTH;
+    if (in_place) return;
     if (task->use == OUTPUTS) {
         pack_transpose(room, w + at->j0 * p->stride + at->k0, p->stride, at->depth, at->width);
         return;
@@ -191,12 +195,6 @@ static void take_panel(Place *at, const Task *task, double *room)
         const double *row = task->use == WEIGHTS ? p->x[k] + task->x_at : w + k * p->stride;
         copy_row(room, row + at->j0, at->width, WIDTH, 1);
     }
-}
-
-// How many columns of row i are there?
-static size_t columns(const Task *task, const Place *at, size_t i)
-{
-    return task->use == OUTPUTS ? seen_from(task->p, i, at->j0, at->width) : at->width;
 }
 
 // A tile of which not all columns are there, or which not all lanes see: computed aside, without
@@ -210,7 +208,7 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     if (task->use == INPUTS) t.depth = seen_from(p, last, at->k0, t.depth);
     while (task->use == WEIGHTS && p->rows[from] <= i) from++;
     t.a += from * t.a_k;
-    t.b += from * WIDTH;
+    t.b += from * t.b_k;
     t.depth -= from;
     if (t.depth == 0) return;
     Tile aside = t;
@@ -221,7 +219,7 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     tile(&aside, down);
     for (size_t r = 0; r < down; r++) {
         double *c = t.c[r] + t.c_at;
-        size_t n = columns(task, at, i + r);
+        size_t n = task->use == OUTPUTS ? seen_from(p, i + r, at->j0, at->width) : at->width;
         for (size_t j = 0; j < n; j++) c[j] = (t.add ? c[j] : 0) + sums[r][j];
     }
 }
