@@ -2,7 +2,6 @@
  * against numerical derivatives; and that the memory reserved for a model is enough. */
 // takes long
 // also built with -DAUTOGRAD_PLAIN only with ALL=1
-// also built with -DAUTOGRAD_TILE=2 only with ALL=1
 #define main microgpt_main
 #include "../../microgpt.c"
 #undef main
@@ -632,7 +631,6 @@ int main(void)
     test_holdout();
     test_wide(1, 64, 4, 16, 1);
     test_wide(1, 128, 4, 5, 3);
-#ifndef AUTOGRAD_TILE
     if (all_of_it()) {  // up to 1.4 GB each
         test_wide(2, 64, 4, 80, 1);
         test_wide(1, 64, 4, 128, 1);
@@ -644,7 +642,6 @@ int main(void)
         test_wide(4, 256, 8, 3, 1);
         test_wide(1, 256, 8, 3, 4);
     }
-#endif
     test_room();
     test_no_room();
     return finish();
