@@ -379,7 +379,7 @@ static void compute_some(Tape *t, size_t i, size_t end)
 {
     for (; i < end; i++) {
         Entry *e = &t->entries[i];
-        forward_some(t, &e, 1, 0);
+        if (!forward_one(e)) operations[e->op].forward(e);
     }
 }
 
