@@ -1,8 +1,7 @@
 /* autograd.c: the operations of autograd.h, value beside derivative.
  *
  * The tape and its memory; recording; the atoms; what is made of atoms; the
- * table of operations; the walk back. A value is computed when its entry is
- * recorded. Faster functions on a tape compute what is defined here.
+ * table of operations; the walk back.
  */
 #include "autograd.h"
 
@@ -12,8 +11,7 @@
 #include <string.h>
 
 #ifdef __FAST_MATH__
-#error                                                                     \
-    "-ffast-math (part of -Ofast) changes sums and drops checks for infinities"
+#error "-ffast-math changes sums and drops checks for infinities"
 #endif
 #if defined __GNUC__ && defined __OPTIMIZE__
 #define INLINE inline __attribute__((always_inline))
@@ -159,7 +157,7 @@ double *ag_scalar(Tape *t, double data)
 
 double *ag_input(Tape *t, const double *data, size_t n)
 {
-    return memcpy(ag_vector(t, n), data, n * sizeof *data);
+    return memcpy(vector(t, n), data, n * sizeof *data);
 }
 
 void ag_fill(double *x, size_t n, double (*draw)(void *), void *context)
@@ -176,25 +174,16 @@ void ag_clear_grad(Tape *t, double *x, size_t n)
 /* ------------------------------------------------------------------------
  * Recording: record() writes an entry, finish() computes it.
  */
-// Field by field: a compiler may build a whole Entry elsewhere and copy it.
 static inline Entry *record(Tape *t, Op op, double *out, double *a,
                             double *b, double c, size_t n)
 {
     if (t->n_entries == t->max_entries && !more_entries(t))
         out_of_memory(t);
     Entry *e = &t->entries[t->n_entries++];
-    e->op = op;
-    e->n = (uint32_t)n;
-    e->out = out;
-    e->a = a;
-    e->b = b;
-    e->c = c;
-    e->length = 0;
-    e->stride = 0;
+    *e = (Entry){op, (uint32_t)n, out, a, b, c, 0, 0};
     return e;
 }
 
-// Computes e.
 static inline double *finish(const Tape *t, Entry *e)
 {
     if (t->waiting) return e->out;                          // for speed:
@@ -203,7 +192,7 @@ static inline double *finish(const Tape *t, Entry *e)
     return e->out;
 }
 
-// The same, where b is rows.
+// Where b is rows.
 static inline double *finish_rows(const Tape *t, Entry *e, size_t stride,
                                   size_t length)
 {
@@ -212,15 +201,15 @@ static inline double *finish_rows(const Tape *t, Entry *e, size_t stride,
     return finish(t, e);
 }
 
-static INLINE void do_atom(const Tape *t, Entry *e, bool forward);
+static INLINE void do_entry(const Tape *t, Entry *e, bool forward);
 
 // One entry per atom.
 static INLINE double *each_atom(Tape *t, Op op, double *out, double *a,
                                 double *b, double c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        do_atom(t, record(t, op, out + i, a + i, b ? b + i : b, c, 1),
-                true);
+        do_entry(t, record(t, op, out + i, a + i, b ? b + i : b, c, 1),
+                 true);
     return out;
 }
 
@@ -433,7 +422,7 @@ static inline void add_scaled(double *restrict y, double c,
 }
 
 // The dot product in four sums, so that the processor adds to one while it
-// waits for another. dot() in support/engine/softmax.c takes the same order.
+// waits for another.
 static inline double dot(const double *a, const double *b, size_t n)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -447,39 +436,6 @@ static inline double dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-// a[i] * s, by atoms on every tape.
-double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
-{
-    double *out = ag_vector(t, n);
-    for (size_t i = 0; i < n; i++)
-        atoms(t, OP_MUL, out + i, a + i, s, 0, 1);
-    return out;
-}
-
-// a[0] + a[1] + ... Local derivatives: 1.
-double *ag_sum(Tape *t, double *a, size_t n)
-{
-    if (one_entry(t, OP_SUM))
-        return finish(t, record(t, OP_SUM, vector(t, 1), a, NULL, 0, n));
-    double *sum = a;
-    for (size_t i = 1; i < n; i++)
-        sum = ag_add(t, sum, a + i, 1);
-    return sum;
-}
-static void sum_forward(Entry *e)
-{
-    double sum = 0;
-    for (size_t i = 0; i < e->n; i++)
-        sum += e->a[i];
-    *e->out = sum;
-}
-static void sum_backward(const Tape *t, const Entry *e)
-{
-    double *g = grad(t, e->out), *ga = grad(t, e->a);
-    for (size_t i = 0; i < e->n; i++)
-        ga[i] += *g;
-}
-
 // a[0] * b[0] + a[1] * b[1] + ..., as an entry: row dots of one row.
 double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
 {
@@ -488,11 +444,27 @@ double *ag_dot(Tape *t, double *out, double *a, double *b, size_t n)
     return finish_rows(t, record(t, OP_ROW_DOTS, out, a, b, 1, 1), n, n);
 }
 
-// Bias: b is added to each row.
+// These are atoms on every tape.
+double *ag_sum(Tape *t, double *a, size_t n)
+{
+    double *sum = a;
+    for (size_t i = 1; i < n; i++)
+        sum = ag_add(t, sum, a + i, 1);
+    return sum;
+}
+
+double *ag_mul_scalar(Tape *t, double *a, double *s, size_t n)
+{
+    double *out = vector(t, n);
+    for (size_t i = 0; i < n; i++)
+        atoms(t, OP_MUL, out + i, a + i, s, 0, 1);
+    return out;
+}
+
 double *ag_add_to_rows(Tape *t, double *rows, double *b, size_t n_rows,
                        size_t n)
 {
-    double *out = ag_vector(t, n_rows * n);
+    double *out = vector(t, n_rows * n);
     for (size_t i = 0; i < n_rows; i++)
         atoms(t, OP_ADD, out + i * n, rows + i * n, b, 0, n);
     return out;
@@ -644,7 +616,7 @@ static void rmsnorm_backward(const Tape *t, const Entry *e)
 }
 
 /* ------------------------------------------------------------------------
- * The table of operations.
+ * The table of operations, and the walk back.
  */
 const uint64_t no_derivative = 0;  // bit op
 
@@ -668,8 +640,6 @@ const OpRules operations[N_OPS] = {
                       mul_const_forward, mul_const_backward},
     [OP_COPY] = {"copy", N_VALUES, N_VALUES, NO_VALUES, copy_forward,
                  add_const_backward},
-    [OP_SUM] = {"sum", ONE_VALUE, N_VALUES, NO_VALUES, sum_forward,
-                sum_backward},
     [OP_ROW_DOTS] = {"row dots", N_VALUES, A_ROW, N_ROWS, row_dots_forward,
                      row_dots_backward},
     [OP_WEIGHTED_SUM] = {"weighted sum", A_ROW, N_VALUES, N_ROWS,
@@ -682,12 +652,10 @@ const OpRules operations[N_OPS] = {
                     rmsnorm_forward, rmsnorm_backward},
 };
 
-/* ------------------------------------------------------------------------
- * What the table says of one atom; then the walk back.
- */
-// A scalar tape has nothing else, so this is its speed: told that n is 1,
-// and which row it is, the compiler leaves no loop and no call.
-static INLINE void do_atom(const Tape *t, Entry *e, bool forward)
+// What the table says of an entry. A scalar tape has nothing but atoms of
+// one value, so this is its speed: told that n is 1, and which row it is,
+// the compiler leaves no loop and no call.
+static INLINE void do_entry(const Tape *t, Entry *e, bool forward)
 {
 #define ATOM(op)                                                           \
     case op:                                                               \
@@ -695,7 +663,7 @@ static INLINE void do_atom(const Tape *t, Entry *e, bool forward)
                 : operations[op].backward(t, &atom);                       \
         break
     Entry atom = {.n = 1, .out = e->out, .a = e->a, .b = e->b, .c = e->c};
-    switch (e->op) {
+    switch (e->n == 1 ? e->op : N_OPS) {
         ATOM(OP_ADD);
         ATOM(OP_MUL);
         ATOM(OP_POW);
@@ -746,10 +714,6 @@ void backward(Tape *t, double *result)
         assert(on_tape(t, e->a) && "the operands are values of this tape");
         assert((!operations[e->op].b || on_tape(t, e->b)) && "b is, too");
         (void)on_tape;
-        if (e->n == 1) {
-            do_atom(t, e, false);
-        } else {
-            operations[e->op].backward(t, e);
-        }
+        do_entry(t, e, false);
     }
 }

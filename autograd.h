@@ -41,7 +41,6 @@ typedef enum {
     OP_MUL_CONST,
     OP_COPY,
     // many atoms as one entry
-    OP_SUM,
     OP_ROW_DOTS,
     OP_WEIGHTED_SUM,
     OP_LINEAR,
@@ -160,7 +159,7 @@ static inline bool one_entry(const Tape *t, Op op)
 
 // One row per Op: its name, the extent of its result and operands, how it
 // computes out, how gradients flow back.
-typedef enum { NO_VALUES, ONE_VALUE, N_VALUES, A_ROW, N_ROWS } Extent;
+typedef enum { NO_VALUES, N_VALUES, A_ROW, N_ROWS } Extent;
 typedef struct {
     const char *name;
     Extent out, a, b;

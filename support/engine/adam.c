@@ -10,7 +10,6 @@
  * m + (1 - beta) * (g - m) would lose digits. Threads share the parameters. Means that fade below
  * 2^-1000 become zero.
  */
-#include "adam.h"
 #include "fast.h"
 
 #ifdef VECTORS
@@ -30,7 +29,7 @@ static ALWAYS_INLINE Vec without_traces(Vec x)
     return (Vec)((Bits)x & ~((Bits)(x <= trace) & (Bits)(x >= -trace)));
 }
 
-static void move_part(void *context, size_t part, size_t n_parts, double *unused)
+static void move_part(void *context, size_t part, size_t n_parts)
 {
     const Step *step = context;
     double *p = step->p, *g = step->g, *m = step->m, *v = step->v;
@@ -38,7 +37,6 @@ static void move_part(void *context, size_t part, size_t n_parts, double *unused
     double decay = step->decay;
     size_t i = cut(step->n / FOURS, n_parts, part) * FOURS;
     size_t end = cut(step->n / FOURS, n_parts, part + 1) * FOURS;
-    (void)unused;
     for (size_t j = i; decay > 0 && j < end; j++) p[j] -= decay * p[j];
     for (; i < end; i += FOURS) {
         Vec mean[4], denom[4];
@@ -74,7 +72,7 @@ size_t move_parameters(double *p, double *g, double *m, double *v, size_t n, con
         return 0;
     }
     Step step = {p, g, m, v, n, rate, eps, 1 - beta1, 1 - beta2, rates->lr * rates->weight_decay};
-    share(move_part, &step, parts_of(4 * n), NULL);
+    share(move_part, &step, parts_of(4 * n));
     return n / FOURS * FOURS;
 #else
     (void)p, (void)g, (void)m, (void)v, (void)n, (void)rates;

@@ -17,7 +17,6 @@
 
 #include "../../autograd.h"
 #include "faster.h"
-#include "plan.h"
 #include "threads.h"
 
 #include <float.h>
@@ -29,45 +28,40 @@
 #error "-ffast-math (part of -Ofast) changes sums and drops checks for infinities: build without it"
 #endif
 
-#ifdef __GNUC__
-#define NOINLINE __attribute__((noinline))
-#else
-#define NOINLINE
-#endif
-
 /* ------------------------------------------------------------------------------------------------
- * Lanes: see the end of autograd.h. Entries may move while lanes are recorded, so a lane is known
- * by the index of its first entry.
+ * Lanes: see faster.h and lanes.c. Entries may move while lanes are recorded, so a lane is known by
+ * the index of its first entry. A place is the index of a value among all that a tape has made.
  */
-// Values from one place on to another: see place_of() in lanes.c.
 typedef struct {
-    size_t begin, end;
+    size_t begin, end;  // places
 } Span;
+
+typedef struct {
+    size_t first;       // its first entry
+    size_t begin, end;  // the places of the values that it made
+} Lane;
 
 // An operand of entry k, or its result, that is not among the lane's own values.
 typedef enum { A, B, OUT } Operand;  // in this order for each k
 typedef struct {
     size_t k;
     Operand operand;
-    Span all;  // where it is, of all lanes together
+    Span all;  // where it is, of all lanes of a group together
 } Outside;
 
 struct Lanes {
-    size_t *first;      // [n] of each lane, its first entry
-    Entry **at;         // [n] during a walk: where it is
-    size_t n, max;      // count of lanes; capacity
-    size_t length;      // entries in each of them
-    size_t end;         // after the last lane, once they are computed side by side; else 0
-    size_t mark;        // the place after the parameters
-    Span *own;          // [n] where each lane's own values are
-    Outside *outsides;  // [n_outsides] by k
+    Lane *lane;                             // [n]
+    Entry **at;                             // [n] their first entries, once no entry moves
+    size_t n, max;                          // count of lanes; capacity
+    size_t length;                          // entries in each of them
+    size_t end;                             // entry after the last, if computed together; else 0
+    size_t mark;                            // the place after the parameters
+    Outside *outsides;                      // [n_outsides] by k
     size_t n_outsides, max_outsides, next;  // next: of the lane that ends
     size_t times;                           // lanes were begun on this tape
     bool look;                              // at what they read and write
     bool open;                              // a lane is being recorded
     bool unlike;                            // they are computed one after another
-    double *scratch;                        // [SHARED_SCRATCH] for products.c
-    void *memory;                           // what scratch lies in
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -86,12 +80,40 @@ struct Lanes {
 #endif
 #endif
 
-// Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. With
-// `apart`, no two threads have lanes with an operand in common. false: nothing is done, it is not
-// worth it.
-typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k, double *scratch);
-bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool apart,
-                 LanesPart *part);
+// Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. No two
+// threads have lanes with an operand in common. false: nothing is done, it is not worth it.
+typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k);
+bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, LanesPart *part);
+
+/* ------------------------------------------------------------------------------------------------
+ * What is worth sharing among threads, and where it is cut.
+ */
+// How many parts to cut work into, measured in multiply-adds; 1: do not share it. Small work has at
+// most one part per thread, and wakes nobody; large work has two, and wakes threads.
+enum { LEAST_PART = 16384, LARGE = 32 * LEAST_PART };
+static inline size_t parts_of(size_t work)
+{
+    if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
+    size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
+    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
+    return most < parts ? most : parts;
+}
+
+static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// Cuts n things into parts of nearly the same size: where part i begins.
+static inline size_t cut(size_t n, size_t n_parts, size_t i) { return n * i / n_parts; }
+
+// The same, of nearly the same work. In attention each lane sees one row more than the lane before.
+// So later lanes take longer, and later rows are seen by fewer lanes.
+typedef enum { EVEN, RISING, FALLING } Slope;
+static inline size_t cut_by_work(size_t n, size_t n_parts, size_t i, Slope slope)
+{
+    double share = (double)i / (double)n_parts;
+    if (slope == EVEN) return cut(n, n_parts, i);
+    share = slope == RISING ? sqrt(share) : 1 - sqrt(1 - share);
+    return (size_t)(share * (double)n + 0.5);
+}
 
 /* ------------------------------------------------------------------------------------------------
  * Vectors, as wide as the machine's, with GCC's and clang's vector types. There are none with other
@@ -101,6 +123,7 @@ bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, bool ap
  */
 #ifdef VECTORS
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 #ifdef __AVX__
 #define VEC 4
@@ -142,13 +165,11 @@ static inline double vec_sum(Vec v)
 bool fast_softmax_forward(Entry *e);
 bool fast_softmax_backward(const Tape *t, Entry *e);
 
-// products.c: the fast ways of linear, and those of many lanes for row dots and weighted sums
+// products.c: linear, and many lanes of linear, row dots and weighted sums
 bool fast_linear_forward(Entry *e);
 bool fast_linear_backward(const Tape *t, Entry *e);
-bool linear_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-bool linear_backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-bool rows_forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
-bool rows_backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
+bool forward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
+bool backward_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k);
 #endif
 
 #endif

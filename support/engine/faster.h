@@ -29,4 +29,12 @@ typedef struct {
 extern FastOperation fast_operations[N_OPS];
 extern bool use_lanes;  // false: every tape is computed in its order
 
+// A step of Adam, as adam() in microgpt.c up to rounding, for the first of n parameters p with
+// gradients g; returns their count. 0: nothing is done.
+typedef struct {
+    double lr, beta1, beta2, eps, correct1, correct2, weight_decay;
+} AdamRates;
+size_t move_parameters(double *p, double *g, double *m, double *v, size_t n,
+                       const AdamRates *rates);
+
 #endif

@@ -1,9 +1,8 @@
 /* kernels.c: products of few lanes, and weighted sums of one, a vector at a time.
  *
- * They promise what linear_forward(), row_dots_forward() and the others in autograd.c define. Sums
- * are taken in another order, so last bits differ. Rows whose length is not a multiple of a vector
- * are left to the definitions. All is used in place: copies, as tiles.c makes them, are not worth
- * it for few lanes. For seven, outputs take a fifth more time with them, gradients a third.
+ * They promise what linear_forward() and the others in autograd.c define. Sums are taken in another
+ * order, so last bits differ. The length of a row is a multiple of VEC. All is used in place: with
+ * copies, as tiles.c makes them, outputs of seven lanes take a fifth more time, gradients a third.
  */
 #include "tiles.h"
 
@@ -14,7 +13,6 @@
 /* ------------------------------------------------------------------------------------------------
  * Outputs: rows times vectors, four rows at a time.
  */
-
 // sums[0..3] = the sums of four vectors
 static inline void vec_sums(double *sums, const Vec v[4])
 {
@@ -75,12 +73,6 @@ static ALWAYS_INLINE void multiply(const Product *p, size_t first, size_t end, b
     }
 }
 
-void few_lanes_forward(const Product *p, size_t first, size_t end)
-{
-    assert(p->cols % VEC == 0 && end <= p->rows[0]);
-    multiply(p, first, end, false);
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
@@ -115,12 +107,19 @@ static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t ri
     }
 }
 
-// Up to eight lanes at a time: about as many as there are registers for.
-void few_lanes_backward(const Product *p, size_t left, size_t right)
+void multiply_few_lanes(const Task *task)
 {
-    assert(left % VEC == 0 && right % VEC == 0 && right <= p->cols);
+    const Product *p = task->p;
+    size_t left = task->left, right = task->right;
+    assert(p->n < FEW_LANES && p->rows[0] == p->rows[p->n - 1] && p->cols % VEC == 0);
+    assert(task->end == p->n && right <= (task->use == FEW_OUTPUTS ? p->rows[0] : p->cols));
+    if (task->use == FEW_OUTPUTS) {
+        multiply(p, left, right, false);
+        return;
+    }
+    // Up to eight lanes at a time: about as many as there are registers for.
     for (size_t lane = 0, n; lane < p->n; lane += n) {
-        n = p->n - lane <= 8 ? p->n - lane : p->n - lane < 16 ? (p->n - lane + 1) / 2 : 8;
+        n = p->n - lane <= 8 ? p->n - lane : (p->n - lane + 1) / 2;
 #define LANES(k)                                                                                   \
     case k: add_gradients(p, left, right, lane, k); break;
         switch (n) {  // a constant each, so that the loops over it are unrolled
@@ -133,8 +132,8 @@ void few_lanes_backward(const Product *p, size_t left, size_t right)
 /* ------------------------------------------------------------------------------------------------
  * Attention at one position.
  */
-// Of a product, what row dots of x, or weighted sums of the rows, and their gradients need.
-static inline void one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
+// Row dots of x, or weighted sums of the rows, as a product of one lane. false: not whole vectors.
+static bool one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
 {
     p->t = t;
     p->n = 1;
@@ -145,13 +144,13 @@ static inline void one_lane(Product *p, const Tape *t, const Entry *e, double *x
     p->stride = e->stride;
     p->cols = e->length;
     p->c = e->op == OP_ROW_DOTS ? e->c : 1;
+    return e->length % VEC == 0;
 }
 
 static bool row_dots_forward(Entry *e)
 {
     Product p;
-    if (e->length % VEC) return false;
-    one_lane(&p, NULL, e, e->a, e->out);
+    if (!one_lane(&p, NULL, e, e->a, e->out)) return false;
     multiply(&p, 0, e->n, false);
     return true;
 }
@@ -159,8 +158,7 @@ static bool row_dots_forward(Entry *e)
 static bool row_dots_backward(const Tape *t, Entry *e)
 {
     Product p;
-    if (e->length % VEC) return false;
-    one_lane(&p, t, e, e->a, e->out);
+    if (!one_lane(&p, t, e, e->a, e->out)) return false;
     add_gradients(&p, 0, e->length, 0, 1);
     return true;
 }
@@ -182,11 +180,9 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
 {
     Product p;
     double *a = e->a, *g = grad(t, e->out);
-    size_t n = e->n, length = e->length, stride = e->stride;
-    if (length % VEC) return false;
-    one_lane(&p, t, e, g, grad(t, a));
-    multiply(&p, 0, n, true);
-    for (size_t j = 0; j < length; j += VEC) {
+    if (!one_lane(&p, t, e, g, grad(t, a))) return false;
+    multiply(&p, 0, e->n, true);
+    for (size_t j = 0, n = e->n, stride = e->stride; j < p.cols; j += VEC) {
         double *gb = grad(t, e->b) + j;
         Vec gj = load(g + j);
         for (size_t i = 0; i < n; i++, gb += stride) store(gb, load(gb) + a[i] * gj);
@@ -199,12 +195,12 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
         f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/engine/" file               \
     }
 FastOperation fast_operations[N_OPS] = {
-    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, linear_forward_lanes,
-                       linear_backward_lanes, "products.c"),
-    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, rows_forward_lanes,
-                         rows_backward_lanes, "kernels.c or products.c"),
-    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, rows_forward_lanes,
-                             rows_backward_lanes, "kernels.c or products.c"),
+    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, forward_lanes, backward_lanes,
+                       "products.c"),
+    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, forward_lanes, backward_lanes,
+                         "kernels.c or products.c"),
+    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, forward_lanes,
+                             backward_lanes, "kernels.c or products.c"),
     [OP_SOFTMAX] = FAST(fast_softmax_forward, fast_softmax_backward, NULL, NULL, "softmax.c"),
 };
 

@@ -4,7 +4,7 @@
  * nobody adds up what others computed. Parts begin at multiples of the size of a tile and sums are
  * taken in the same order whatever the cuts are, so the number of threads changes no bits.
  *
- *   worth it   parts_of() in plan.h decides by the number of multiply-adds: a part takes at least
+ *   worth it   parts_of() in fast.h decides by the number of multiply-adds: a part takes at least
  *              as long as threads need to meet
  *   lanes      outputs and gradients of inputs of a small matrix are cut by lanes: each thread
  *              copies the whole matrix, but a lane stays in the cache of one processor from entry
@@ -27,12 +27,32 @@ typedef struct {
     size_t across[MAX_TASKS], down[MAX_TASKS];  // parts of the columns of each, and of its rows
 } Plan;
 
-// Cuts a task into about `wanted` parts. Returns how many there are.
+static void multiply(const Task *task)
+{
+    if (task->use == FEW_OUTPUTS || task->use == FEW_GRADIENTS) {
+        multiply_few_lanes(task);
+    } else {
+        multiply_matrices(task);
+    }
+}
+
+// The count of units of this size in n things; the last unit is larger, if some are left over.
+static size_t n_units(size_t n, size_t unit) { return n < unit ? 1 : n / unit; }
+
+// Cuts n things into n_parts of whole units: where part i begins.
+static size_t cut_units(size_t n, size_t unit, size_t n_parts, size_t i, Slope slope)
+{
+    return i == n_parts ? n : cut_by_work(n_units(n, unit), n_parts, i, slope) * unit;
+}
+
+// Cuts a task into about `wanted` parts. Returns their number.
 static size_t cut_task(const Task *task, size_t wanted, size_t *across, size_t *down)
 {
     enum { SMALL_MATRIX = 20000, LANES = 32 };  // numbers in it; lanes that are worth its copy
+    const Product *p = task->p;
     size_t tiles = n_units(task->end, DOWN), panels = n_units(task->right, WIDTH);
-    if (task->use != WEIGHTS && task->p->cols * task->p->rows[task->p->n - 1] <= SMALL_MATRIX) {
+    if (task->use >= FEW_OUTPUTS) tiles = 1;
+    if (task->use != WEIGHTS && p->cols * p->rows[p->n - 1] <= SMALL_MATRIX) {
         *down = smaller(smaller(tiles, n_units(task->end, LANES)), wanted);
         *across = smaller(panels, (wanted + *down - 1) / *down);
     } else {
@@ -42,12 +62,12 @@ static size_t cut_task(const Task *task, size_t wanted, size_t *across, size_t *
     return *across * *down;
 }
 
-static void do_part(void *context, size_t part, size_t n_parts, double *unused)
+static void do_part(void *context, size_t part, size_t n_parts)
 {
     const Plan *plan = context;
     size_t parts_of_first = plan->across[0] * plan->down[0], which = part >= parts_of_first;
-    (void)n_parts, (void)unused;
-    assert(which < plan->n);
+    assert(which < plan->n && part < n_parts);
+    (void)n_parts;
     Task task = plan->tasks[which];
     size_t across = plan->across[which], down = plan->down[which];
     size_t i = (part - which * parts_of_first) % across,
@@ -61,7 +81,7 @@ static void do_part(void *context, size_t part, size_t n_parts, double *unused)
     task.right = cut_units(n_columns, WIDTH, across, i + 1, columns);
     task.first = cut_units(n_rows, DOWN, down, j, rows);
     task.end = cut_units(n_rows, DOWN, down, j + 1, rows);
-    multiply_matrices(&task);
+    multiply(&task);
 }
 
 void multiply_tasks(const Task *tasks, size_t n, size_t work)
@@ -71,12 +91,12 @@ void multiply_tasks(const Task *tasks, size_t n, size_t work)
     size_t parts = parts_of(work), wanted = parts < 2 * n ? 1 : parts / n, n_parts = 0;
     for (size_t i = 0; i < n; i++) {
         if (parts < 2) {
-            multiply_matrices(&tasks[i]);
+            multiply(&tasks[i]);
         } else {
             n_parts += cut_task(&tasks[i], wanted, &plan.across[i], &plan.down[i]);
         }
     }
-    if (n_parts > 0) share(do_part, &plan, n_parts, NULL);
+    if (n_parts > 0) share(do_part, &plan, n_parts);
 }
 
 #endif

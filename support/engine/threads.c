@@ -32,12 +32,6 @@
 size_t n_threads = 1, missing_threads;
 
 #ifdef THREADS
-const bool have_threads = true;
-#else
-const bool have_threads = false;
-#endif
-
-#ifdef THREADS
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -54,6 +48,7 @@ const bool have_threads = false;
 #endif
 
 #define LATE 2e-4  // seconds that the others may take longer than this thread took
+const bool have_threads = true;
 enum { SPINS = 4000, STACK = 2 * 1024 * 1024 };
 
 static struct Pool {
@@ -90,7 +85,7 @@ static size_t front_of(uint_fast64_t ticket) { return ticket >> 16 & UINT16_MAX;
 static size_t back_of(uint_fast64_t ticket) { return ticket & UINT16_MAX; }
 
 // Does parts as long as there are any. Was there one?
-static bool do_parts(bool from_front, double *scratch)
+static bool do_parts(bool from_front)
 {
     bool any = false;
     uint_fast64_t ticket = atomic_load(&pool.ticket);
@@ -100,7 +95,7 @@ static bool do_parts(bool from_front, double *scratch)
         ANNOTATE_HAPPENS_AFTER(&pool.ticket);
         size_t part = from_front ? front_of(ticket) : back_of(next);
         assert(part < pool.n_parts);
-        pool.part(pool.context, part, pool.n_parts, scratch);
+        pool.part(pool.context, part, pool.n_parts);
         ANNOTATE_HAPPENS_BEFORE(&pool.done);
         atomic_fetch_add(&pool.done, 1);
         any = true;
@@ -109,17 +104,10 @@ static bool do_parts(bool from_front, double *scratch)
     return any;
 }
 
-static bool there_is_work(void)
-{
-    uint_fast64_t ticket = atomic_load(&pool.ticket);
-    return front_of(ticket) < back_of(ticket);
-}
-
 // Sleeps until called, then does parts until there have been none for a while. It looks once more
 // after it has left `awake`: share() may have counted on it just before.
 static void *work(void *unused)
 {
-    _Alignas(64) double scratch[SHARED_SCRATCH];
     for (;;) {
         pthread_mutex_lock(&pool.mutex);
         while (pool.calls == 0) pthread_cond_wait(&pool.called, &pool.mutex);
@@ -128,11 +116,12 @@ static void *work(void *unused)
         if (atomic_load(&pool.stop)) return unused;
         for (bool more = true; more;) {
             for (int i = 0; i < SPINS; i++) {
-                if (do_parts(false, scratch)) i = 0;
+                if (do_parts(false)) i = 0;
                 spin(i);
             }
             atomic_fetch_sub(&pool.awake, 1);
-            more = there_is_work();
+            uint_fast64_t ticket = atomic_load(&pool.ticket);
+            more = front_of(ticket) < back_of(ticket);
             if (more) atomic_fetch_add(&pool.awake, 1);
         }
     }
@@ -208,10 +197,10 @@ static bool alone(size_t n_parts)
     return pool.alone_until > 0 && seconds() < pool.alone_until;
 }
 
-void share(Part *part, void *context, size_t n_parts, double *scratch)
+void share(Part *part, void *context, size_t n_parts)
 {
     if (alone(n_parts) || atomic_exchange(&pool.busy, true)) {
-        for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts, scratch);
+        for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts);
         return;
     }
     pool.part = part;
@@ -222,7 +211,7 @@ void share(Part *part, void *context, size_t n_parts, double *scratch)
     atomic_store(&pool.ticket, ((atomic_load(&pool.ticket) >> 32) + 1) << 32 | n_parts);
     if (n_parts > n_threads) call(n_parts - 1);
     double start = seconds();
-    do_parts(true, scratch);
+    do_parts(true);
     if (atomic_load(&pool.done) < n_parts) wait_until_done(seconds() - start);
     ANNOTATE_HAPPENS_AFTER(&pool.done);
     atomic_store(&pool.busy, false);
@@ -260,9 +249,11 @@ void set_threads(size_t n, size_t n_processors)
 }
 
 #else
-void share(Part *part, void *context, size_t n_parts, double *scratch)
+const bool have_threads = false;
+
+void share(Part *part, void *context, size_t n_parts)
 {
-    for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts, scratch);
+    for (size_t i = 0; i < n_parts; i++) part(context, i, n_parts);
 }
 
 void end_alone(void) {}

@@ -6,10 +6,8 @@
 #include <stddef.h>
 
 // Does part number `part` of n_parts. It asks nobody else how many parts there are: n_threads may
-// become smaller when threads start. scratch: room for SHARED_SCRATCH numbers, which no other
-// thread uses.
-typedef void Part(void *context, size_t part, size_t n_parts, double *scratch);
-enum { SHARED_SCRATCH = 128 * (136 + 72) };
+// become smaller when threads start.
+typedef void Part(void *context, size_t part, size_t n_parts);
 
 extern const bool have_threads;  // does this build have any?
 extern size_t n_threads;         // how many there are, this one included; 1: nothing is shared
@@ -18,9 +16,9 @@ extern size_t missing_threads;   // how many could not be started
 // Sets the number of threads. No more of them work at a time than there are processors. Running
 // ones end first; new ones start with the first shared work. 0 counts as 1.
 void set_threads(size_t n, size_t n_processors);
-// Does all parts and returns. Part 0 is begun first. scratch is this thread's. Nobody is woken for
-// work that has no more parts than there are threads.
-void share(Part *part, void *context, size_t n_parts, double *scratch);
+// Does all parts and returns. Part 0 is begun first. Nobody is woken for work that has no more parts
+// than there are threads.
+void share(Part *part, void *context, size_t n_parts);
 // Before exit(): returns to the first thread that calls it, and to no other.
 void end_alone(void);
 // Wakes threads for work that has few parts, but is worth it.

@@ -25,27 +25,12 @@
 #ifdef VECTORS
 
 typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
-
-static inline Wide load_wide(const double *p)
-{
-    Wide v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void store_wide(double *p, Wide v) { memcpy(p, &v, sizeof v); }
-
-// A load that the compiler neither moves nor repeats: else it runs out of registers.
-static inline Wide load_once(const double *p)
-{
-    typedef Wide Anywhere __attribute__((aligned(8), may_alias));
-    return *(const volatile Anywhere *)p;
-}
+typedef Wide WideThere __attribute__((aligned(8), may_alias));  // among doubles in memory
 
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
     const double *a;   // a(r, k) is a[r * a_row + k * a_k]
-    const double *b;   // b(k, j) is b[k * b_k + j]
+    const double *b;   // [depth][b_k], the first WIDTH of each row are used
     size_t c_at, a_row, a_k, b_k, depth;
     bool add;  // to what is there
 } Tile;
@@ -67,18 +52,17 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
         double ak[DOWN];
         for (size_t r = 0; r < down; r++) ak[r] = a[r * a_row];
         for (size_t i = 0; i < ACROSS; i++) {
-            Wide bki = load_once(b + i * WIDE);
+            // volatile: the compiler neither moves nor repeats it; else it runs out of registers
+            Wide bki = *(const volatile WideThere *)(b + i * WIDE);
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
         b += b_k;
     } while (--k > 0);
     for (size_t r = 0; r < down; r++) {
-        double *c = t->c[r] + t->c_at;
-        if (add) {
-            for (size_t i = 0; i < ACROSS; i++) sums[r][i] += load_wide(c + i * WIDE);
-        }
-        for (size_t i = 0; i < ACROSS; i++) store_wide(c + i * WIDE, sums[r][i]);
+        WideThere *c = (WideThere *)(t->c[r] + t->c_at);
+        for (size_t i = 0; add && i < ACROSS; i++) sums[r][i] += c[i];
+        for (size_t i = 0; i < ACROSS; i++) c[i] = sums[r][i];
     }
 }
 
@@ -106,18 +90,8 @@ static inline size_t tile_rows(size_t n)
 static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict from, size_t n,
                                    size_t room, double c)
 {
-    if (n == WIDTH && room == WIDTH) {
-        for (size_t j = 0; j < WIDTH; j += WIDE) store_wide(to + j, c * load_wide(from + j));
-        return;
-    }
     for (size_t j = 0; j < n; j += VEC) store(to + j, c * load(from + j));
     for (size_t j = n; j < room; j++) to[j] = 0;
-}
-
-// panel[k][j] = w(k, j), and zero from j = width on
-static NOINLINE void pack(double *panel, const double *w, size_t stride, size_t depth, size_t width)
-{
-    for (size_t k = 0; k < depth; k++) copy_row(panel + k * WIDTH, w + k * stride, width, WIDTH, 1);
 }
 
 // panel[k][j] = w(j, k), and zero from j = width on
@@ -201,39 +175,30 @@ static void take_block(Place *at, const Task *task, double *block)
     }
 }
 
-// The columns of b from j0 on, in `room`; or w itself, where it is small enough to stay in the
-// first cache.
+// b from column j0 on, in room: [depth][WIDTH]; or w itself, if it is small enough to stay in L1.
 static void take_panel(Place *at, const Task *task, double *room)
 {
     const Product *p = task->p;
     const double *w = p->w + task->w_at;
     at->width = smaller(task->right - at->j0, WIDTH);
     at->tile.c_at = at->c_at + at->j0;
-    at->tile.b = room;
-    at->tile.b_k = WIDTH;
+    bool small = at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH;
+    bool in_place = task->use == INPUTS && small;
+    at->tile.b = in_place ? w + at->k0 * p->stride + at->j0 : room;
+    at->tile.b_k = in_place ? p->stride : WIDTH;
+    if (in_place) return;
     if (task->use == OUTPUTS) {
         pack_transpose(room, w + at->j0 * p->stride + at->k0, p->stride, at->depth, at->width);
-    } else if (task->use == WEIGHTS) {
-        for (size_t lane = 0; lane < p->n; lane++, room += WIDTH) {
-            const double *x = p->x[lane] + task->x_at + at->j0;
-            copy_row(room, x, at->width, WIDTH, 1);
-        }
-    } else if (at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH) {
-        at->tile.b = w + at->k0 * p->stride + at->j0;
-        at->tile.b_k = p->stride;
-    } else {
-        pack(room, w + at->k0 * p->stride + at->j0, p->stride, at->depth, at->width);
+        return;
+    }
+    for (size_t k = at->k0; k < at->k0 + at->depth; k++, room += WIDTH) {
+        const double *row = task->use == WEIGHTS ? p->x[k] + task->x_at : w + k * p->stride;
+        copy_row(room, row + at->j0, at->width, WIDTH, 1);
     }
 }
 
-// How many columns of row i are there?
-static size_t columns(const Task *task, const Place *at, size_t i)
-{
-    return task->use == OUTPUTS ? seen_from(task->p, i, at->j0, at->width) : at->width;
-}
-
-// A tile of which not all columns are there, or which not all lanes see: without what none of its
-// lanes sees. If some columns are not there, it is computed aside, then copied.
+// A tile of which not all columns are there, or which not all lanes see: computed aside, without
+// what none of its lanes sees, then copied.
 static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, size_t down)
 {
     const Product *p = task->p;
@@ -246,10 +211,6 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     t.b += from * t.b_k;
     t.depth -= from;
     if (t.depth == 0) return;
-    if (columns(task, at, i) == WIDTH) {
-        tile(&t, down);
-        return;
-    }
     Tile aside = t;
     aside.c = rows;
     aside.c_at = 0;
@@ -258,7 +219,7 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     tile(&aside, down);
     for (size_t r = 0; r < down; r++) {
         double *c = t.c[r] + t.c_at;
-        size_t n = columns(task, at, i + r);
+        size_t n = task->use == OUTPUTS ? seen_from(p, i + r, at->j0, at->width) : at->width;
         for (size_t j = 0; j < n; j++) c[j] = (t.add ? c[j] : 0) + sums[r][j];
     }
 }

@@ -11,29 +11,24 @@
  *
  *              numbers in a vector   registers   rows x vectors   sums   columns
  *   AVX-512            8                32           8 x 2         16      16
- *   AVX2               4                16           6 x 2         12       8
+ *   AVX2               4                16           3 x 4         12      16
  *   NEON               2                32           6 x 4         24       8
  *   SSE2               2                16           3 x 4         12       8
  *
- * Two vectors of eight or four numbers, or four of two: so columns that come in eights or sixteens
- * fill whole tiles. Sixteen sums are enough for AVX-512, where eight rows divide most counts.
+ * Columns that come in eights or sixteens fill whole tiles. Sixteen sums are enough for AVX-512,
+ * where eight rows divide most counts. With AVX2, 6 x 2 takes up to half as long again.
  */
 #if defined __AVX512F__
-enum { REGISTERS = 32, WIDE = 8, ROWS = 8, ACROSS = 2 };
+enum { REGISTERS = 32, WIDE = 8, DOWN = 8, ACROSS = 2 };
 #elif defined __AVX__
-enum { REGISTERS = 16, WIDE = 4, ROWS = 3, ACROSS = 4 };
+enum { REGISTERS = 16, WIDE = 4, DOWN = 3, ACROSS = 4 };
 #elif defined __aarch64__
-enum { REGISTERS = 32, WIDE = 2, ROWS = 6, ACROSS = 4 };
+enum { REGISTERS = 32, WIDE = 2, DOWN = 6, ACROSS = 4 };
 #else
-enum { REGISTERS = 16, WIDE = 2, ROWS = 3, ACROSS = 4 };
-#endif
-#ifdef AUTOGRAD_TILE  // fewer rows, for tests
-enum { DOWN = AUTOGRAD_TILE };
-#else
-enum { DOWN = ROWS };
+enum { REGISTERS = 16, WIDE = 2, DOWN = 3, ACROSS = 4 };
 #endif
 enum { WIDTH = ACROSS * WIDE, DEPTH = 128, MAX_LANES = 128, FEW_LANES = 12 };
-_Static_assert(ROWS *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
+_Static_assert(DOWN *ACROSS + 2 <= REGISTERS, "a tile stays in registers");
 
 // Products with the same rows w: of each lane y = c * w x, or gradients of these. A lane sees the
 // first rows[lane] rows, and no more than the lane after it does.
@@ -48,12 +43,14 @@ typedef struct {
     double c;
 } Product;
 
-// What is computed from what. OUTPUTS: y = x w^T. INPUTS: x = y w. WEIGHTS: w = y^T x.
-typedef enum { OUTPUTS, INPUTS, WEIGHTS } Use;
+// What is computed from what. OUTPUTS: y = x w^T. INPUTS: x = y w. WEIGHTS: w = y^T x. The last two
+// are for fewer than FEW_LANES lanes that see all rows, with cols a multiple of VEC: outputs, and
+// gradients of inputs and weights at once.
+typedef enum { OUTPUTS, INPUTS, WEIGHTS, FEW_OUTPUTS, FEW_GRADIENTS } Use;
 
 // One use of a product, or a part of it: the rows of the result from `first` to `end`, and its
 // columns from `left` to `right`. Cuts change no bits, but those at multiples of DOWN and WIDTH
-// leave tiles whole.
+// leave tiles whole. FEW_ uses are cut by columns alone.
 typedef struct {
     const Product *p;
     Use use;
@@ -62,12 +59,8 @@ typedef struct {
     size_t first, end, left, right;
 } Task;
 
-void multiply_matrices(const Task *task);
-
-// kernels.c, for fewer than FEW_LANES lanes that see all rows: y for rows from `first` to `end`, and
-// its gradients in columns from `left` to `right`. All columns are multiples of VEC.
-void few_lanes_forward(const Product *p, size_t first, size_t end);
-void few_lanes_backward(const Product *p, size_t left, size_t right);
+void multiply_matrices(const Task *task);   // tiles.c: the first three uses
+void multiply_few_lanes(const Task *task);  // kernels.c: the last two
 
 // plan.c: one task, or two that do not depend on each other, shared by threads if they are worth it.
 // work: multiply-adds of all

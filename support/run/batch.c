@@ -10,7 +10,6 @@
  * And a step of Adam, many parameters at a time.
  */
 #define _XOPEN_SOURCE 700
-#include "../engine/adam.h"
 #include "job.h"
 #include "../engine/threads.h"
 
@@ -55,7 +54,7 @@ typedef struct {
 // Part i of n of a batch begins with this document.
 static uint64_t part_begin(uint64_t batch, size_t n, size_t i) { return batch * i / n; }
 
-static void run_part(void *context, size_t i, size_t n_parts, double *unused)
+static void run_part(void *context, size_t i, size_t n_parts)
 {
     const BatchStep *step = context;
     Run *run = step->run;
@@ -64,7 +63,6 @@ static void run_part(void *context, size_t i, size_t n_parts, double *unused)
     Tape *tape = &part->tape;
     uint64_t size = run->config->batch;
     uint64_t begin = part_begin(size, n_parts, i), end = part_begin(size, n_parts, i + 1);
-    (void)unused;
     memcpy(part->params, run->model.params, (size_t)part->num_params * sizeof *part->params);
     tape_drop(tape);
     double *loss = share_of_loss(run, part, step->first + begin, end - begin);
@@ -91,7 +89,7 @@ double *fast_batch(Run *run, uint64_t first)
     Batch *batch = &run->job->batch;
     if (batch->n == 0) return NULL;
     wake_threads(batch->n);
-    share(run_part, &(BatchStep){run, first}, batch->n, NULL);
+    share(run_part, &(BatchStep){run, first}, batch->n);
     add_gradients(run);
     double *loss = ag_scalar(&run->model.tape, 0);
     for (size_t i = 0; i < batch->n; i++) *loss += batch->losses[i];

@@ -173,7 +173,6 @@ bool prove_entries(const Options *o)
         {OP_RMSNORM, "rmsnorm", "microgpt.c"},
         {OP_ROW_DOTS, "ag_row_dots", "autograd.c"},
         {OP_WEIGHTED_SUM, "ag_weighted_sum", "autograd.c"},
-        {OP_SUM, "ag_sum", "autograd.c"},
     };
     Options small = small_options(o, 1, 3);
     uint64_t trusted = FUSED;

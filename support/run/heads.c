@@ -87,10 +87,10 @@ typedef struct {
     double loss;
 } Evaluation;
 
-static void run_document(void *context, size_t i, size_t n_parts, double *unused)
+static void run_document(void *context, size_t i, size_t n_parts)
 {
     Evaluation *evaluation = (Evaluation *)context + i;
-    (void)n_parts, (void)unused;
+    (void)n_parts;
     tape_drop(&evaluation->model->tape);
     evaluation->n_tokens = take_document(evaluation->model, evaluation->doc);
     double *loss = document_loss(evaluation->model, evaluation->n_tokens);
@@ -120,7 +120,7 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
         if (evaluation == evaluations) {
             size_t k = 0;
             for (; k < n && i + k < n_docs; k++) evaluations[k].doc = &docs[i + k];
-            share(run_document, evaluations, k, NULL);
+            share(run_document, evaluations, k);
         }
         double loss = evaluation->loss * (double)evaluation->n_tokens;
         sum += loss;

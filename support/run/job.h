@@ -2,7 +2,7 @@
  * algorithm sees of a command; the Job around it is everything else.
  *
  * The files of support/run/ include each other, support/base/, autograd.h, and of support/engine/
- * what installs it: faster.h, threads.h and adam.h.
+ * what installs it: faster.h and threads.h.
  *
  * A function that returns false has recorded the error.
  */

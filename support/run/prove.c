@@ -104,11 +104,10 @@ typedef struct {
 
 static size_t extent_of(Extent extent, const Entry *e)
 {
-    return extent == NO_VALUES   ? 0
-           : extent == ONE_VALUE ? 1
-           : extent == N_VALUES  ? e->n
-           : extent == A_ROW     ? e->length
-                                 : (size_t)(e->n - 1) * e->stride + e->length;
+    return extent == NO_VALUES  ? 0
+           : extent == N_VALUES ? e->n
+           : extent == A_ROW    ? e->length
+                                : (size_t)(e->n - 1) * e->stride + e->length;
 }
 
 // Records an entry of any operation, with new values for its operands and its result. Rows are new

@@ -9,7 +9,6 @@ static void check_exponential(void)
 {
     double worst = 0, worst_at = 0;
     size_t n_apart = 0, n_tried = 0;
-    check(exp_works, "it has passed its own check, and is used");
     for (double x = 0; x > -708; x -= 0.00390625 * 1.7) {
         Vec all = vec_exp(ZERO + x);
         double right = exp(x), error = fabs(all[0] - right) / right;
@@ -33,7 +32,6 @@ static void check_exponential(void)
         for (int i = 0; i < VEC; i++) n_nan += isnan(low[i]) && isnan(none[i]) && isnan(least[i]);
         check(n_nan == 1 && isnan(low[k]), "e^-708 and below, at %d: not a number there alone", k);
     }
-    check(!isnan(vec_exp(ZERO - 707.999999)[0]), "e^-707.999999 is a number");
 }
 #endif
 

@@ -84,7 +84,6 @@ edit row_dots_backward autograd.c 'row_dots_backward() in autograd.c' 's/add_sca
 edit weighted_sum_forward autograd.c 'weighted_sum_forward() in autograd.c' 's/add_scaled\(e->out, e->a\[i\]/add_scaled(e->out, 0.9 * e->a[i]/'
 edit weighted_sum_backward autograd.c 'weighted_sum_backward() in autograd.c' 's/ga\[i\] \+= dot\(g, row, e->length\);/ga[i] += 0.5 * dot(g, row, e->length);/'
 edit rmsnorm_backward autograd.c 'rmsnorm_backward() in autograd.c' 's/scale \* \(g\[i\] - mean \* e->out\[i\]\)/scale * g[i]/'
-edit sum_backward autograd.c 'sum_backward() in autograd.c' 's/ga\[i\] \+= \*g;/ga[i] += 0.5 * *g;/'
 edit mul_backward autograd.c 'mul_backward() in autograd.c is not the derivative' 's/ga\[i\] \+= e->b\[i\] \* g\[i\];/ga[i] += 2 * e->b[i] * g[i];/'
 edit add_backward autograd.c 'add_backward() in autograd.c is not the derivative' 's/        gb\[i\] \+= g\[i\];/        gb[i] += 0.5 * g[i];/'
 edit relu_backward autograd.c 'relu_backward() in autograd.c is not the derivative' 's/ga\[i\] \+= e->a\[i\] > 0 \? g\[i\] : 0;/ga[i] += g[i];/'

@@ -22,7 +22,7 @@ includes()
 same "base/ knows no model" "" "$(includes 'support/base/*.[ch]' 'support/base/.*')"
 same "engine/ knows autograd.h alone" "" "$(includes 'support/engine/*.[ch]' 'autograd.h|support/engine/.*')"
 same "run/ knows of engine/ how it is installed" "" \
-    "$(includes 'support/run/*.[ch]' 'support/(run|base)/.*|autograd.h|support/engine/(faster|threads|adam).h|support/debugger/views.h')"
+    "$(includes 'support/run/*.[ch]' 'support/(run|base)/.*|autograd.h|support/engine/(faster|threads).h|support/debugger/views.h')"
 same "autograd.c knows its header alone" "" "$(includes 'autograd.[ch]' 'autograd.h')"
 same "microgpt.c knows autograd.h and model.h" "" "$(includes microgpt.c 'autograd.h|support/run/model.h')"
 same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*/*.[ch])"
