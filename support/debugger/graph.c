@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 20, SHOWN = 4 };  // of many terms, so many are shown
+enum { SHOWN = 4 };  // of many terms, so many are shown
 
 // The values that a value was made from. A sum without a name in between is taken as one.
 typedef struct {
@@ -147,20 +147,11 @@ static bool draw(const double *value, const char *path, size_t most)
     return file && fclose(file) == 0;
 }
 
-void show_graph(double *value)
+void show_graph(const Question *q)
 {
     remove(".build/graph.dot");
-    print_tree(value, 0, &(int){0});
-    if (draw(value, ".build/graph.dot", SHOWN)) print("For Graphviz: .build/graph.dot\n");
-}
-
-void show_depth(int depth)
-{
-    if (depth < 1 || depth > MAX_DEPTH) {
-        print("A graph is 1 to %d operations deep.\n", MAX_DEPTH);
-        return;
-    }
-    watched.depth = depth;
+    print_tree(q->value, 0, &(int){0});
+    if (draw(q->value, ".build/graph.dot", SHOWN)) print("For Graphviz: .build/graph.dot\n");
 }
 
 // make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down

@@ -57,6 +57,17 @@ int latest_position(void)
     return watched.model->tape.n_entries >= notes.position_entries ? (int)notes.position : NONE;
 }
 
+// Are there gradients? While backward() is under way, they are sums so far.
+bool gradients_known(void) { return !sampling() && phase() != FORWARD; }
+
+// The gradient of a value. Adam clears those of the parameters; what it found is remembered.
+double gradient_of(double *value)
+{
+    const Model *model = watched.model;
+    if (is_parameter(value) && phase() == MOVED) return moved(0)->g[value - model->params];
+    return *grad(&model->tape, value);
+}
+
 /* ------------------------------------------------------------------------
  * Values by number: through the chunks of the tape, one after another.
  */
@@ -97,13 +108,6 @@ double data_of(const double *value)
 {
     bool old = phase() == MOVED && is_parameter(value);
     return old ? notes.moved[0].p[value - watched.model->params] : *value;
-}
-
-// The second operand of an entry, or NULL. In an atom with a constant, the constant may be in its place.
-double *second_operand(const Entry *e)
-{
-    bool constant = e->op == OP_POW || e->op == OP_ADD_CONST || e->op == OP_MUL_CONST;
-    return !constant && e->b && on_tape(e->b) ? e->b : NULL;
 }
 
 // Samples are made with the cache before the mark.
@@ -249,8 +253,7 @@ bool survey(void)
         print("This command works with whole vectors: ask in training, or while sampling.\n");
     if (!model || tape->fused) return false;
     notes.now = find_phase();
-    read_source();
-    if (source.n == 0) {
+    if (n_lines() == 0) {
         print("microgpt.c has the names, and it cannot be read: start the debugger in the "
               "project's folder.\n");
     }
@@ -287,16 +290,6 @@ int line_that_made(const Entry *entry)
         if (over && note->first <= i && (!note->result || i < note->end)) return note->line;
     }
     return 0;
-}
-
-// Takes "layerN." and "headN." off the front of a name.
-static const char *skip_prefix(const char *name, int *layer, int *head)
-{
-    int length = 0;
-    if (sscanf(name, "layer%d.%n", layer, &length) == 1 && length) name += length;
-    length = 0;
-    if (sscanf(name, "head%d.%n", head, &length) == 1 && length) name += length;
-    return name;
 }
 
 // The vector of that name, which may begin with layerN. and headN.; NULL if it is not there. Without
@@ -340,26 +333,6 @@ const Matrix *find_matrix(const char *name)
     return NULL;
 }
 
-// Does a line of the source make a vector of this name, or set a pointer? Then it may still come.
-static bool will_be_made(const char *name)
-{
-    int layer, head;
-    char given[40];
-    const char *meaning, *only = skip_prefix(name, &layer, &head), *last = strrchr(only, '.');
-    read_source();
-    for (int line = 1; line <= source.n; line++) {
-        if (statement_start(line) != line || !name_in_source(line, given, &meaning)) continue;
-        if (strcmp(given, last ? last + 1 : only) != 0) continue;
-        bool makes = strncmp(source_line(line), "double *", 8) == 0;
-        for (int k = line; !makes; k++) {
-            makes = strstr(source_line(k), "tape") != NULL;
-            if (ends_statement(k) || k >= source.n) break;
-        }
-        if (makes) return true;
-    }
-    return false;
-}
-
 // Like find_place(), but prints why there is none, or that it is from an earlier position.
 const Place *need_place(const char *name, int position)
 {
@@ -379,31 +352,6 @@ const Place *need_place(const char *name, int position)
     }
     return found;
 }
-
-/* ------------------------------------------------------------------------
- * Names for people.
- */
-// A token as a reader knows it.
-const char *token_text(size_t token)
-{
-    static char texts[4][8];
-    static size_t turn;
-    if (token >= watched.tokenizer->BOS) return "BOS";
-    char *text = texts[turn++ % 4];
-    size_t length = encode_utf8(watched.tokenizer->uchars[token], text);
-    text[length] = '\0';
-    return text;
-}
-
-// What stands at a position. In a sample the tokens begin after BOS.
-size_t token_at(int position)
-{
-    const Model *model = watched.model;
-    if (!sampling()) return model->tokens[position];
-    return position ? model->tokens[position - 1] : watched.tokenizer->BOS;
-}
-
-const char *text_at(int position) { return token_text(token_at(position)); }
 
 // The vector that a value is in; NULL if it is in none.
 const Place *place_of(const double *value)
@@ -426,163 +374,6 @@ const Place *operand_of(const Place *p)
     return NULL;
 }
 
-// The name of a vector, in memory that the next call but three uses again.
-const char *place_name(const Place *p)
-{
-    static char names[4][160];
-    static size_t turn;
-    char *name = names[turn++ % 4], layer[24] = "", head[24] = "";
-    const Place *outer = p->outer == NONE ? NULL : place((size_t)p->outer);
-    if (p->layer != NONE && watched.model->n_layer > 1) {
-        snprintf(layer, sizeof layer, "layer%d.", p->layer);
-    }
-    if (p->head != NONE) snprintf(head, sizeof head, "head%d.", p->head);
-    snprintf(name, 160, "%s%s%s%s%s", layer, head, outer ? outer->name : "", outer ? "." : "",
-             p->name);
-    return name;
-}
-
-// A value in no vector is called v and its number, with what was done, if that is short.
-static void name_without_place(const double *value, char name[224])
-{
-    const Entry *e = maker(value);
-    const Place *p = e ? place_of(e->a) : NULL;
-    char operand[64] = "", done[128] = "";
-    int n = snprintf(name, 224, "v%zu", value_number(value));
-    if (!p || second_operand(e)) return;
-    snprintf(operand, sizeof operand, p->n > 1 ? "%s[%td]" : "%s", p->name, e->a - p->at);
-    name_atom(e, operand, "", done, sizeof done);
-    snprintf(name + n, 224 - (size_t)n, " (%s)", done);
-}
-
-// What stands beside the values: gradients, and what Adam remembers.
-static bool name_beside(const double *x, char name[224])
-{
-    const Model *model = watched.model;
-    const double *values[] = {x - model->tape.chunk_size, model->params + (x - model->m),
-                              model->params + (x - model->v)};
-    static const char *const kinds[] = {"the gradient of", "Adam's m of", "Adam's v of"};
-    for (int i = 0; i < 3; i++) {
-        if (i ? !is_parameter(values[i]) : !on_tape(values[i])) continue;
-        snprintf(name, 224, "%s %.200s", kinds[i], value_name(values[i]));
-        return true;
-    }
-    return false;
-}
-
-// The name of a value, as a parameter or as an element of a vector. False if it has none: then it
-// is called v and its number.
-static bool name_value(const double *value, char name[224])
-{
-    const Matrix *w = matrix_of(value);
-    if (w) {
-        size_t k = (size_t)(value - w->data);
-        snprintf(name, 224, "%s[%zu][%zu]", w->name, k / w->cols, k % w->cols);
-        return true;
-    }
-    const Place *p = place_of(value);
-    if (!p) {
-        if (on_tape(value))
-            name_without_place(value, name);
-        else if (!name_beside(value, name))
-            snprintf(name, 224, "?");
-        return false;
-    }
-    char index[24] = "", at[24] = "";
-    if (p->n > 1) snprintf(index, sizeof index, "[%td]", value - p->at);
-    if (p->position != NONE) snprintf(at, sizeof at, "@%d", p->position);
-    snprintf(name, 224, "%s%s%s", place_name(p), index, at);
-    return true;
-}
-
-bool has_name(const double *value)
-{
-    char name[224];
-    return name_value(value, name);
-}
-
-// The name, in memory that the next call but seven uses again.
-const char *value_name(const double *value)
-{
-    static char names[8][224];
-    static size_t turn;
-    char *name = names[turn++ % 8];
-    name_value(value, name);
-    return name;
-}
-
-// Splits "name[5]@3" and "name[3][5]" into a name and two numbers.
-static void split_name(const char *text, char name[64], int *i, int *j)
-{
-    size_t length = strcspn(text, "[@");
-    snprintf(name, 64, "%.*s", (int)length, text);
-    const char *at = strchr(text, '@');
-    int n = sscanf(text + length, "[%d][%d]", i, j);
-    if (n < 2 && at) sscanf(at, "@%d", j);
-}
-
-// A value by its name: "logits" 5 and the position, "layer0.attn_wo" 3 5, "logits[5]@3", "v1234".
-// NULL if there is none.
-double *find_value(const char *text, int i, int j)
-{
-    Model *model = watched.model;
-    char name[64];
-    split_name(text, name, &i, &j);
-    const Matrix *w = find_matrix(name);
-    if (w) {
-        bool inside = i >= 0 && (size_t)i < w->rows && j >= 0 && (size_t)j < w->cols;
-        if (!inside) {
-            print("%s has %zu rows and %zu columns, counted from 0.\n", name, w->rows, w->cols);
-        }
-        return inside ? w->data + (size_t)i * w->cols + (size_t)j : NULL;
-    }
-    size_t number = 0;
-    int used = 0;
-    if (sscanf(name, "v%zu%n", &number, &used) == 1 && !name[used] && number < n_numbers()) {
-        double *value =
-            model->tape.chunks[number / model->tape.chunk_size] + number % model->tape.chunk_size;
-        if (on_tape(value)) return value;
-    }
-    const Place *p = need_place(name, j);
-    if (p && p->n == 1 && i < 0) i = 0;
-    if (p && i < 0) {
-        print("%s has %zu elements: which one? `%s 0` is the first.\n", name, p->n, name);
-        return NULL;
-    }
-    if (p && (size_t)i >= p->n) {
-        print("%s has %zu elements, counted from 0.\n", name, p->n);
-        return NULL;
-    }
-    return p ? p->at + i : NULL;
-}
-
-double *find_parameter(const char *name, int row, int column)
-{
-    char only[64];
-    int i = row, j = column;
-    split_name(name, only, &i, &j);
-    if (find_matrix(only)) return find_value(name, row, column);
-    const Model *model = watched.model;
-    print("%s is no parameter. The matrices are", name);
-    for (size_t k = 0; k < model->n_matrices; k++) print(" %s", model->state_dict[k].name);
-    print(".\n");
-    return NULL;
-}
-
-// Does autograd.c have a variable of this name? There it hides what microgpt.c calls so.
-static bool is_variable_of_engine(const char *name)
-{
-    static char *text;
-    if (!text) text = read_text("autograd.c");
-    char pointer[80];
-    snprintf(pointer, sizeof pointer, "*%s", name);
-    size_t length = strlen(pointer);
-    for (const char *s = text; s && (s = strstr(s, pointer)); s += length) {
-        if (strchr(" ,;)", s[length]) && s > text && strchr(" (", s[-1])) return true;
-    }
-    return false;
-}
-
 // The function of microgpt.c that the program is in; NULL: it is elsewhere. The functions of that
 // file are neighbors, and main() is the last.
 const char *function_at(const void *pc)
@@ -593,21 +384,4 @@ const char *function_at(const void *pc)
             last = f;
     }
     return last && strcmp(last->name, "main") != 0 ? last->name : NULL;
-}
-
-// Is it a name (1), rather than an expression of C (0)? Or a name in microgpt.c that autograd.c has for
-// a variable, in a function of autograd.c (2)?
-int is_value_name(const char *text, const void *pc)
-{
-    char name[64];
-    int i = NONE, j = NONE;
-    if (strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.[]@") !=
-        strlen(text))
-        return 0;
-    if (!watched.model) return 1;
-    split_name(text, name, &i, &j);
-    if (find_matrix(name)) return 1;
-    if (name[0] == 'v' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1)) return 1;
-    if (!will_be_made(name)) return 0;
-    return pc && !function_at(pc) && is_variable_of_engine(name) ? 2 : 1;
 }

@@ -10,10 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------------
- * The source, which has the names.
- */
-Source source;
+static struct {
+    char *text;
+    char **lines;  // [n]
+    int n;
+} source;
 
 // A whole file without its last byte, which ends a line; NULL if it cannot be read, or is empty.
 char *read_text(const char *name)
@@ -28,7 +29,7 @@ char *read_text(const char *name)
     return ok ? (char *)bytes : NULL;
 }
 
-void read_source(void)
+static void read_source(void)
 {
     if (!source.text) source.text = read_text("microgpt.c");
     if (!source.text || source.lines) return;
@@ -37,6 +38,12 @@ void read_source(void)
         if (s > source.text) *s++ = '\0';
         source.lines[source.n++] = s;
     }
+}
+
+int n_lines(void)
+{
+    read_source();
+    return source.n;
 }
 
 // A line of microgpt.c, counted from 1, without its indentation. "" if it cannot be read.

@@ -1,8 +1,8 @@
 /* views.h: what one can ask of a run that has stopped, in the build that make microgpt-debug makes.
  *
  * notes.c takes notes while the program runs; source.c reads names in microgpt.c; places.c puts both
- * together: every vector by name. views.c shows them, graph.c draws them, tour.c walks through them.
- * commands.c has the table of commands, from which gdb's, lldb's and the guide's are made.
+ * together: every vector by name. commands.c has the table of commands, from which gdb's, lldb's and
+ * the guide's are made. A command asks a View; tour.c walks through them.
  */
 #ifndef VIEWS_H
 #define VIEWS_H
@@ -20,6 +20,16 @@ void answer(const char *line, const void *pc);
 
 // In the views, LATEST is the position that gpt() was called for last; ALL means all of them.
 enum { LATEST = -1, NONE = -1, ALL = -2, WIDTH = 79 };
+
+// A question: the words of a command, as the table says what they are.
+typedef struct {
+    const char *name;       // NAME, OP or WHAT
+    const char *from, *to;  // VALUE B, if B is given
+    int number[2];          // the numbers, in their order; LATEST: not given
+    double *value;          // VALUE or EXPR
+    const void *pc;
+} Question;
+typedef void View(const Question *q);
 
 typedef enum { FORWARD, BACKWARD, GRADIENTS, MOVED } Phase;
 
@@ -92,15 +102,9 @@ typedef struct {
 extern Notes notes;
 bool notes_are_old(void);
 
-// source.c
-typedef struct {
-    char *text;
-    char **lines;  // [n]
-    int n;
-} Source;
-extern Source source;
+// source.c: lines are counted from 1
 char *read_text(const char *name);
-void read_source(void);
+int n_lines(void);  // of microgpt.c; 0: it cannot be read
 const char *source_line(int line);
 int line_of(const char *function, const char *text);
 bool ends_statement(int line);
@@ -127,58 +131,74 @@ bool is_parameter(const double *value);
 size_t value_number(const double *value);
 size_t n_numbers(void);               // all value numbers are below
 double data_of(const double *value);  // its data, as it was when the tape was recorded
-double *second_operand(const Entry *e);
+bool gradients_known(void);           // while backward() is under way, they are sums so far
+double gradient_of(double *value);
 const Entry *maker(const double *value);
 int line_that_made(const Entry *entry);
-const char *function_at(const void *pc);      // the one of microgpt.c; NULL: it is elsewhere
-const char *value_name(const double *value);  // of the last few that were asked for
+const char *function_at(const void *pc);  // the one of microgpt.c; NULL: it is elsewhere
+const Matrix *find_matrix(const char *name);
+const Matrix *matrix_of(const double *value);
+void *more_room(void *all, size_t *room, size_t size);  // of an array of things of this size
+
+// names.c: texts are in memory that a later call uses again
+const char *value_name(const double *value);
 const char *place_name(const Place *place);
 bool has_name(const double *value);
 int is_value_name(const char *name, const void *pc);
 double *find_value(const char *name, int i, int j);
 double *find_parameter(const char *name, int row, int column);
-const Matrix *find_matrix(const char *name);
-const Matrix *matrix_of(const double *value);
+bool will_be_made(const char *name);
+const char *skip_prefix(const char *name, int *layer, int *head);
 const char *token_text(size_t token);
 size_t token_at(int position);
-const char *text_at(int position);                      // the text of that token
-void *more_room(void *all, size_t *room, size_t size);  // of an array of things of this size
+const char *text_at(int position);  // the text of that token
 
-// views.c
-PRINTF_LIKE(1, 2) void print(const char *format, ...);
-void number(double x);
-void row_of(const char *label, int n, ...);  // a row of a table: n numbers
-void head_of(const char *label, ...);        // its headings, up to a NULL
-bool gradients_known(void);
-double gradient_of(double *value);
-// An entry as an atom: the words before and after its first operand; its value; how much that changes
-// per small change of each operand; and its constant.
+// atoms.c
 typedef struct {
-    const char *before, *after;
-    double value, derivative[2], c;
+    const char *before, *after;  // the words around the first operand
+    double value;
+    double derivative[2];  // how much the value changes per small change of each operand
+    double c;              // the constant, as it is written
 } Atom;
 Atom atom(const Entry *e);
+double *second_operand(const Entry *e);  // or NULL
 void name_atom(const Entry *e, const char *a, const char *b, char text[], size_t room);
-void show_document(void), show_map(void), show_tape(void), show_draw(void);
-void show_here(const void *pc);
-void show_vector(const char *name, int position), show_row(const char *name, int i);
-void show_around(const char *operation, int position), show_biggest(const char *what, int n);
-void show_cache(int position), show_top(int position), show_layer(int layer),
-    show_digits(int digits);
-void show_head(int head, int position), show_attention(int head, int position);
-void show_landing(int head, int position), show_silence(int head, int position);
-void show_parameter(const char *name, int row, int column);
-void show_moves(const char *name, int row, int column);
-void show_value(double *value), show_users(double *value), show_nudge(double *value);
-void show_local(const char *of, const char *with_respect_to), show_values(double *x, int n);
+
+// print.c
+PRINTF_LIKE(1, 2) void print(const char *format, ...);
+void number(double x);
+void heading(const char *text);
+void row_of(const char *label, int n, ...);  // a row of a table: n numbers
+void head_of(const char *label, ...);        // its headings, up to a NULL
+void data_and_grad(double *value);
+void headings(const char *data);  // of the two
+typedef struct {
+    const Place *place;
+    const char *heading;
+} Column;
+void side_by_side(const Column column[], int n, size_t rows);  // at most so many
+
+// The views, and what they share with others.
+View show_document, show_map, show_here, show_vector, show_row, show_around, show_values, show_tape;
+View show_head, show_cache, show_attention, show_landing;  // attention.c
+const Place *asked_of_head(const Question *q, const char *name);
 extern const char *const head_slices[];  // q_h, k_h, v_h; NULL ends it
+const Place *head_place(int head, const char *name, int position, bool need);
 void show_head_slice(int head, const char *name, int position);
+int position_looked_at(const Place *p, size_t i);
+View show_top, show_draw;  // predictions.c
+void find_probs(const Place *logits, const Place *probs, double *p);
+void show_ranking(const double *p, const Place *logits, int n_columns,
+                  const double *const column[]);
+size_t rank(const double *size, size_t n, size_t best[], size_t most);
+View show_parameter, show_moves, show_biggest;  // parameters.c
+bool close_to(double a, double b);
+View show_origin, show_users;  // origins.c
 double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
-
-// graph.c
-void show_graph(double *value);
-void show_depth(int depth);
+View show_nudge, show_silence;  // what_if.c
+View show_graph;                // graph.c
+enum { MAX_DEPTH = 20 };
 void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
 
 // tour.c: the walk. notes.c asks it at every note.

@@ -327,8 +327,8 @@ END
         'wte is a matrix: `row wte I`' 'q at position 99: not there yet' \
         'nonsense: no line of gpt() with this text' 'There are 4 heads' 'attn_logits at position 99' 'k at position 99' \
         '16 rows and 16 columns' 'logits is no parameter' 'logits has 27 elements, counted' 'which one?' \
-        'no value of the tape' 'Layers are counted from 0, and there is 1' 'shown with 1 to 17 digits' \
-        '1 to 20 operations deep' 'nothing to draw from here' 'gpt() has no line with this text' 'wte has 27 rows' \
+        'no value of the tape' 'layer takes a number from 0 to 0' 'digits takes a number from 1 to 17' \
+        'depth takes a number from 1 to 20' 'nothing to draw from here' 'gpt() has no line with this text' 'wte has 27 rows' \
         'explain VALUE: what' 'users VALUE: every' 'around OP [POS]:' 'head H [POS]:' 'attn H [POS]:' 'lands H [POS]:' \
         'silence H [POS]:' 'look EXPR [N]:' 'graph VALUE:' 'param NAME ROW COL:' 'moves NAME ROW COL:' 'layer L:' \
         'digits N:' 'depth N:' 'row NAME [POS]:' 'nudge VALUE [B]:' 'at FUNCTION TEXT'; do
@@ -538,7 +538,7 @@ near "lldb: row q" "$(figure attn_wq:0:3)" "$(lldb_part 'row q' | sed -n 's/^ *\
 near "lldb: here" "$(figure attn_weights:1:0:4 | rows 1,3)" \
      "$(lldb_part here | awk '$1 == "head1.attn_weights" { print $2, $3, $4 }')"
 lldb_part 'explain sum' >"$T/sum"
-has "lldb: a variable that hides a name" '`&sum[0]` means that one' "$T/sum"
+has "lldb: a variable that hides a name" '`explain &sum[0]` explains the variable sum' "$T/sum"
 has "lldb: at, and a pointer" "q[8]@4" "$T/session"
 has "lldb: nudge" "They agree." "$T/session"
 has "lldb: users" "of the tape" "$T/session"

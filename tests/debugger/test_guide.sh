@@ -157,8 +157,8 @@ has "8: the activation has its name and its operation" "act[0]@3" "$T/session"
 has "8: a logarithm" "(log)" "$T/session"
 same "8: its derivative is right" "They agree. They agree." "$(echo $(grep -o 'They agree\.\|THEY DIFFER\.' "$T/session"))"
 cp "$T/session" "$T/known"
-sed '/case OP_LOG: return/d' support/debugger/views.c >"$T/softplus/support/debugger/views.c"
-check "8: the views know one operation less" sh -c "! cmp -s support/debugger/views.c '$T/softplus/support/debugger/views.c'"
+sed '/case OP_LOG: return/d' support/debugger/atoms.c >"$T/softplus/support/debugger/atoms.c"
+check "8: the views know one operation less" sh -c "! cmp -s support/debugger/atoms.c '$T/softplus/support/debugger/atoms.c'"
 (cd "$T/softplus" && make -s CC="$CC" microgpt-debug)
 typed_in softplus '### 8.'
 sed 's/(job+[0-9]*)\|0x[0-9a-f]*//g; s/v[0-9]* (/v (/; s/log v.*//' "$T/known" | grep -v '^Temp\|^adam\|^$' >"$T/a"
