@@ -22,11 +22,12 @@ static const Command commands[] = {
      "the document, its tokens, and the losses; the token to predict after each; while "
      "sampling, the sample so far",
      show_document},
-    {"map", "the model as it was recorded; each vector, its size, and what it was made from",
+    {"map",
+     "the model as it was recorded; each vector, its size, and what it was made from; all names",
      show_map},
     {"here", "the vectors in scope, with their first numbers", show_here},
     {"vec [NAME [POS]]",
-     "a vector, its data and its gradient; without a name, the names of all: `vec q 2`, `vec "
+     "a vector, its data and its gradient; without a name, the map: `vec q 2`, `vec "
      "head1.q_h`, `vec probs.exps`",
      show_vector},
     {"row NAME [POS]",
@@ -170,7 +171,7 @@ static bool read_words(const Command *c, Words word, Question *q)
 static int ask_about_value(const Command *c, Words word, Question *q)
 {
     int i, j;
-    if (is_value_name(word[1], q->pc) != 1 && !*word[2]) return 1;
+    if (!is_value_name(word[1], q->pc) && !*word[2]) return 1;
     if (read_number(word[2], &i) && read_number(word[3], &j)) {
         q->value = find_value(word[1], i, j);
         if (!q->value) return 0;

@@ -58,7 +58,7 @@ void note_begin(const Tape *tape, const char *operation, const char *function, i
         const Note *open = &notes.all[notes.open[i]];
         if (strcmp(open->operation, function) == 0) outer = (int)notes.open[i];
         bool beside = strcmp(open->function, function) == 0;
-        if (beside && statement_start(open->line) == statement_start(line)) argument = true;
+        if (beside && source_line(open->line)->starts == source_line(line)->starts) argument = true;
     }
     if (outer == NONE && !argument) walk_on(false);
     Note *note = add_note(function, line, loops);
@@ -96,7 +96,12 @@ double *note_pointer(const char *function, int line, const size_t loops[3], doub
     return to;
 }
 
-void note_functions(const Function functions[]) { notes.functions = functions; }
+void note_source(const Function functions[], const Line lines[])
+{
+    notes.functions = functions;
+    notes.lines = lines;
+    while (lines[notes.n_lines].code) notes.n_lines++;
+}
 
 void note_position(const Tape *tape, size_t position)
 {

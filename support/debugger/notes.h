@@ -3,8 +3,8 @@
  * The debugging build compiles a copy of microgpt.c in which one sed has put a macro of this file
  * around each call of a function that makes values: a call reads `name(tape, `, a definition
  * `name(Tape *`. A note says in which line of the source the call is, in which of the loops, what it
- * recorded on the tape, and what it returned. The name of that result is in the source, where
- * source.c reads it. So a line or an operation that is new has its name at once.
+ * recorded on the tape, and what it returned. The name of that result is read from the source, too.
+ * So a line or an operation that is new has its name at once.
  */
 #define _XOPEN_SOURCE 700  // as microgpt.c has it: the system's headers are read here
 #include "views.h"
@@ -19,8 +19,9 @@ void note_backward(const Tape *tape, double *result);
 void note_end_of_backward(void);
 void note_adam(void);
 void note_choice(void);
-void note_functions(const Function functions[]);
-extern const Function microgpt_functions[];  // the last lines of that copy
+void note_source(const Function functions[], const Line lines[]);
+extern const Function microgpt_functions[];
+extern const Line microgpt_lines[];
 
 // The loops that a call is in: pos_id, li and h, or NOWHERE. Where a function has no such variable,
 // the name stands for a function, declared here and nowhere defined: no debugger finds it.

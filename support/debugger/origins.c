@@ -204,7 +204,7 @@ void show_origin(const Question *q)
     if (e) {
         int line = line_that_made(e);
         print("made by  entry %td (%s)", e - watched.model->tape.entries, operations[e->op].name);
-        print(line ? ", microgpt.c:%d\n" : "\n", statement_start(line));
+        print(line ? ", microgpt.c:%d\n" : "\n", line);
         if (!print_sum(e)) print_operands(e);
     }
     print_uses(q->value, 6);
@@ -244,7 +244,7 @@ void show_gain(void)
     if (first == uses.n) return;
     const Use *use = &uses.all[first];
     const double *whole = named_after(use->entry);
-    int line = statement_start(line_that_made(use->entry));
+    int line = line_that_made(use->entry);
     print("  entry %td: ", use->entry - tape->entries);
     print_entry(use->entry);
     print(whole == use->entry->out ? ", which is %s" : ", a part of %s", value_name(whole));

@@ -123,9 +123,9 @@ bool sampling(void)
 /* ------------------------------------------------------------------------
  * The vectors that the notes lead to.
  */
+// Its place, the entry that made it, the note that used it, each plus 1.
 typedef struct {
-    int owner, maker,
-        used;  // its place, the entry that made it, the note that used it, each plus 1
+    int owner, maker, used;
 } Value;
 
 static struct {
@@ -202,7 +202,7 @@ static void add_vector_of(const Note *note)
     int *number = &places.of_note[note - notes.all];
     const Note *outermost = note;
     while (outermost->outer != NONE) outermost = &notes.all[outermost->outer];
-    Place new = {.line = statement_start(note->line),
+    Place new = {.line = source_line(note->line)->starts,
                  .function = note->function,
                  .outer = note->outer == NONE ? NONE : places.of_note[note->outer],
                  .inner = note->outer != NONE,
@@ -212,10 +212,12 @@ static void add_vector_of(const Note *note)
                  .head = number_or_none(outermost->loops[2]),
                  .at = note->result};
     *number = NONE;
-    bool named = name_in_source(note->line, new.name, &new.meaning);
-    bool returned = !new.inner &&strncmp(source_line(new.line), "return ", 7) == 0;
-    if (!named && returned) snprintf(new.name, sizeof new.name, "%s", note->function);
-    if (!note->result || note->argument || !(named || returned)) return;
+    const Line *line = source_line(new.line);
+    new.meaning = line->meaning;
+    bool returned = !new.inner &&strncmp(line->code, "return ", 7) == 0;
+    const char *name = returned && !*line->name ? note->function : line->name;
+    snprintf(new.name, sizeof new.name, "%s", name);
+    if (!note->result || note->argument || !*new.name) return;
     if (new.inner &&new.outer == NONE && notes.all[note->outer].result) return;
     new.n = note->n_leaves;
     if (!new.n) new.n = note->pointer ? count_slice(note) : count_results(note);
@@ -228,19 +230,16 @@ static void add_vector_of(const Note *note)
 static void add_cached(size_t layer, int position)
 {
     const Model *model = watched.model;
-    const size_t at = (size_t)position * model->n_embd;
-    double *rows[] = {model->keys[layer] + at, model->values[layer] + at};
-    for (int i = 0; i < 2; i++) {
-        add_place((Place){.name = {"kv"[i]},
-                          .meaning = "",
-                          .function = "gpt",
-                          .layer = (int)layer,
-                          .head = NONE,
-                          .position = position,
-                          .outer = NONE,
-                          .at = rows[i],
-                          .n = model->n_embd});
-    }
+    size_t at = (size_t)position * model->n_embd;
+    Place row = {.name = "k", .meaning = "", .function = "gpt", .position = position};
+    row.layer = (int)layer;
+    row.head = row.outer = NONE;
+    row.at = model->keys[layer] + at;
+    row.n = model->n_embd;
+    add_place(row);
+    row.name[0] = 'v';
+    row.at = model->values[layer] + at;
+    add_place(row);
 }
 
 // Finds every vector there is. False where there is no model yet: prints why.
@@ -253,10 +252,6 @@ bool survey(void)
         print("This command works with whole vectors: ask in training, or while sampling.\n");
     if (!model || tape->fused) return false;
     notes.now = find_phase();
-    if (n_lines() == 0) {
-        print("microgpt.c has the names, and it cannot be read: start the debugger in the "
-              "project's folder.\n");
-    }
     free(places.values);
     free(places.of_note);
     places.values = calloc(n_numbers(), sizeof *places.values);
@@ -280,14 +275,15 @@ const Entry *maker(const double *value)
     return i ? &watched.model->tape.entries[i - 1] : NULL;
 }
 
-// The line of the source that recorded an entry; 0 if no note says so.
+// The line of the statement that recorded an entry; 0 if no note says so.
 int line_that_made(const Entry *entry)
 {
     size_t i = (size_t)(entry - watched.model->tape.entries);
     for (size_t k = notes.n; k-- > 0;) {
         const Note *note = &notes.all[k];
         bool over = note->outer == NONE && !note->argument && !note->pointer && note->n_leaves == 0;
-        if (over && note->first <= i && (!note->result || i < note->end)) return note->line;
+        if (over && note->first <= i && (!note->result || i < note->end))
+            return source_line(note->line)->starts;
     }
     return 0;
 }
@@ -299,13 +295,12 @@ const Place *find_place(const char *name, int position)
 {
     int layer = watched.layer, head = NONE;
     name = skip_prefix(name, &layer, &head);
-    const char *dot = strchr(name, '.');
-    size_t length = dot ? (size_t)(dot - name) : 0;
     for (size_t i = places.n; i-- > 0;) {
-        const Place *p = &places.all[i], *outer = p->outer == NONE ? NULL : place((size_t)p->outer);
-        if (strcmp(p->name, dot ? dot + 1 : name) != 0) continue;
-        if (dot && (!outer || strlen(outer->name) != length)) continue;
-        if (dot && strncmp(outer->name, name, length) != 0) continue;
+        const Place *p = &places.all[i];
+        char full[84];
+        snprintf(full, sizeof full, "%s.%s", p->outer == NONE ? "" : place((size_t)p->outer)->name,
+                 p->name);
+        if (strcmp(strchr(name, '.') ? full : p->name, name) != 0) continue;
         if (p->layer != NONE && p->layer != layer) continue;
         if (head != NONE && p->head != head) continue;
         if (position == LATEST || p->position == position) return p;
@@ -313,44 +308,41 @@ const Place *find_place(const char *name, int position)
     return NULL;
 }
 
-// The matrix that a parameter is in; NULL if it is no parameter.
-const Matrix *matrix_of(const double *value)
-{
-    const Model *model = watched.model;
-    for (size_t i = 0; i < model->n_matrices && is_parameter(value); i++) {
-        const Matrix *w = &model->state_dict[i];
-        if (value >= w->data && value < w->data + w->rows * w->cols) return w;
-    }
-    return NULL;
-}
-
 const Matrix *find_matrix(const char *name)
 {
     const Model *model = watched.model;
-    for (size_t k = 0; k < model->n_matrices; k++) {
-        if (strcmp(model->state_dict[k].name, name) == 0) return &model->state_dict[k];
-    }
-    return NULL;
+    const Matrix *w = model->state_dict, *end = w + model->n_matrices;
+    while (w < end && strcmp(w->name, name) != 0) w++;
+    return w < end ? w : NULL;
+}
+
+// The matrix that a parameter is in; NULL if it is no parameter.
+const Matrix *matrix_of(const double *value)
+{
+    if (!is_parameter(value)) return NULL;
+    const Matrix *w = watched.model->state_dict;
+    while (value < w->data || value >= w->data + w->rows * w->cols) w++;
+    return w;
 }
 
 // Like find_place(), but prints why there is none, or that it is from an earlier position.
 const Place *need_place(const char *name, int position)
 {
     const Place *found = find_place(name, position);
-    if (!found && find_matrix(name)) {
-        print("%s is a matrix: `row %s I` shows a row of it.\n", name, name);
-    } else if (!found && !will_be_made(name)) {
-        print("%s: no line of microgpt.c makes a vector of this name; `vec` lists them.\n", name);
-    } else if (!found && position != LATEST) {
-        print("%s at position %d: not there yet, or no such position.\n", name, position);
-    } else if (!found) {
-        print("%s: not there yet: step on. `vec` lists what is there.\n", name);
-    } else if (position == LATEST && found->position != NONE &&
-               found->position < latest_position()) {
+    bool given = position != LATEST;
+    if (found && !given && found->position != NONE && found->position < latest_position())
         print("(Position %d has not come to %s yet. This is position %d.)\n", latest_position(),
               found->name, found->position);
-    }
-    return found;
+    if (found) return found;
+    if (find_matrix(name))
+        print("%s is a matrix: `row %s I` shows a row of it.\n", name, name);
+    else if (!line_of_vector(name)->starts)
+        print("%s: no line of microgpt.c makes a vector of this name; `vec` lists them.\n", name);
+    else if (given)
+        print("%s at position %d: not there yet, or no such position.\n", name, position);
+    else
+        print("%s: not there yet: step on. `vec` lists what is there.\n", name);
+    return NULL;
 }
 
 // The vector that a value is in; NULL if it is in none.
@@ -364,9 +356,9 @@ const Place *place_of(const double *value)
 const Place *operand_of(const Place *p)
 {
     for (const Entry *e = p->from; e < p->to; e++) {
-        for (int second = 0; second < 2; second++) {
-            const double *operand = second ? second_operand(e) : e->a;
-            const Place *from = operand ? place_of(operand) : NULL;
+        const double *operands[] = {e->a, second_operand(e)};
+        for (int i = 0; i < 2; i++) {
+            const Place *from = operands[i] ? place_of(operands[i]) : NULL;
             bool inside = from && from->from && from->from >= p->from && from->to <= p->to;
             if (from && from != p && (!inside || from->from == from->to)) return from;
         }

@@ -57,24 +57,6 @@ static void show_title(const Place *p)
     print("\n");
 }
 
-// The names of all vectors, as gpt() makes them: of the first head, and of the layer shown.
-static void list_vectors(void)
-{
-    bool any = false;
-    for (size_t i = 0; i < n_places(); i++) {
-        const Place *p = place(i);
-        char name[64], size[40];
-        snprintf(name, sizeof name, "%s%s", p->head == 0 ? "head0." : "", p->name);
-        bool shown = p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) && !p->inner;
-        if (!shown || find_place(name, LATEST) != p) continue;
-        any = true;
-        snprintf(size, sizeof size, p->position == NONE ? "[%zu]" : "[%zu] at %d", p->n,
-                 p->position);
-        print("  %-19s %-10s %.46s\n", name, size, p->meaning);
-    }
-    if (!any) print("There are none yet: step on.\n");
-}
-
 // What the i-th element of a vector belongs to.
 static void show_label(const Place *p, size_t i)
 {
@@ -95,7 +77,7 @@ static void show_label(const Place *p, size_t i)
 // One vector, with data and gradient; without a name, all names.
 void show_vector(const Question *q)
 {
-    if (!*q->name) list_vectors();
+    if (!*q->name) show_map(q);
     const Place *p = *q->name ? need_place(q->name, q->number[0]) : NULL;
     if (!p) return;
     show_title(p);
@@ -230,13 +212,11 @@ void show_here(const Question *q)
 // Is a vector's name a text, or does its statement contain it?
 static bool statement_has(const Place *p, const char *text)
 {
-    const char *comment = comment_on(p->line);
-    if (strcmp(p->name, text) == 0) return true;
-    for (int line = p->line; line < p->line + 8; line++) {
-        if (strstr(source_line(line), text)) return true;
-        if (strchr(source_line(line), ';')) break;
+    bool has = strcmp(p->name, text) == 0;
+    for (int line = p->line; source_line(line)->starts == p->line; line++) {
+        has = has || strstr(source_line(line)->code, text);
     }
-    return comment && strncmp(comment, "residual", 8) == 0 && strcmp(text, "residual") == 0;
+    return has;
 }
 
 // Vectors before and after one operation of the model: every line of the source that has its name.
@@ -292,7 +272,16 @@ static void list_operands(const Place *p)
     print("\n");
 }
 
-// The model as a map, as it was recorded: of one position, the vectors with their sizes.
+// Is a vector in the map: of the layer shown, of the first head, and made by gpt() itself?
+static bool on_map(const Place *p)
+{
+    const Place *from = operand_of(p);
+    bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
+    return p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) && !p->inner && !copied;
+}
+
+// The model as a map, as it was recorded: of one position, the vectors with their sizes, and what they
+// were made from; and the names of all others.
 void show_map(const Question *q)
 {
     (void)q;
@@ -301,21 +290,24 @@ void show_map(const Question *q)
     int position = end ? end->position : latest_position();
     print("  %zu layer%s, %zu heads of %zu, a block of %zu\n", model->n_layer,
           model->n_layer == 1 ? "" : "s", model->n_head, model->head_dim, model->block_size);
-    for (size_t i = 0; position != NONE && i < n_places(); i++) {
-        const Place *p = place(i);
-        bool other = p->inner || p->head > 0 || p->position != position ||
-                     (p->layer != NONE && p->layer != watched.layer);
-        if (other || !p->from || p->from == p->to) continue;
-        print("  %s%-*s %4zu ", p->head == 0 ? "headH." : "", p->head == 0 ? 14 : 20, p->name,
-              p->n);
-        list_operands(p);
-    }
-    if (position != NONE) return;
-    for (size_t k = 0; k < model->n_matrices; k++) {
+    for (size_t k = 0; position == NONE && k < model->n_matrices; k++) {
         const Matrix *w = &model->state_dict[k];
         print("  %s [%zu x %zu]\n", w->name, w->rows, w->cols);
     }
-    print("What is made of these is shown once gpt() has run.\n");
+    for (size_t i = 0; i < n_places(); i++) {
+        const Place *p = place(i);
+        if (!on_map(p) || p->position != position || p->from == p->to) continue;
+        print("  %-20s %4zu ", place_name(p), p->n);
+        list_operands(p);
+    }
+    print("  other names:");
+    for (size_t i = 0; i < n_places(); i++) {
+        const Place *p = place(i);
+        bool shown = p->position == position && p->from != p->to;
+        const char *name = place_name(p);
+        if (on_map(p) && !shown && find_place(name, LATEST) == p) print(" %s", name);
+    }
+    print("\n");
 }
 
 // The tape, counted by operation.

@@ -80,10 +80,18 @@ typedef struct {
 
 #define NOWHERE SIZE_MAX
 enum { MAX_OPEN = 16 };
+// What the script `note` knows of microgpt.c: its functions, and its lines.
 typedef struct {
     const char *name;
     void (*at)(void);
 } Function;
+typedef struct {
+    const char *code, *comment;  // without indentation
+    const char *function;        // that it is in
+    int starts;                  // the line where its statement starts; 0: there is no such line
+    const char *name, *meaning;  // of what the statement makes; "" if it has none
+    bool of_engine;              // autograd.c, too, has a variable of this name
+} Line;
 
 typedef struct {
     Note *all;  // [n]
@@ -98,21 +106,18 @@ typedef struct {
     Moved moved[2];             // the latest step, and the one before it
     Random random;              // before the latest draw
     const Function *functions;  // of microgpt.c, up to one without a name
+    const Line *lines;          // [n_lines]
+    int n_lines;
 } Notes;
 extern Notes notes;
 bool notes_are_old(void);
 
 // source.c: lines are counted from 1
-char *read_text(const char *name);
-int n_lines(void);  // of microgpt.c; 0: it cannot be read
-const char *source_line(int line);
+const Line *source_line(int line);
+const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
-bool ends_statement(int line);
-int statement_start(int line);
-bool name_in_source(int line, char name[40], const char **meaning);
 void print_statement(int line, const char *indent);  // the code, without its comment
 void print_comment(int line, const char *indent);
-const char *comment_on(int line);
 
 // places.c
 bool survey(void);  // finds every vector; false: nothing to show, and said so
@@ -144,10 +149,10 @@ void *more_room(void *all, size_t *room, size_t size);  // of an array of things
 const char *value_name(const double *value);
 const char *place_name(const Place *place);
 bool has_name(const double *value);
-int is_value_name(const char *name, const void *pc);
+bool is_value_name(const char *name, const void *pc);
 double *find_value(const char *name, int i, int j);
 double *find_parameter(const char *name, int row, int column);
-bool will_be_made(const char *name);
+const Line *line_of_vector(const char *name);
 const char *skip_prefix(const char *name, int *layer, int *head);
 const char *token_text(size_t token);
 size_t token_at(int position);

@@ -317,7 +317,7 @@ END
     has "explain v123: a value without a name" "made by  entry 17 " "$T/pointer"
     has "users takes an expression of C" "used by  7 entries of the tape" "$T/pointer"
     part names >"$T/names"
-    has "vec lists the names" "  head0.attn_weights  [7] at 6 " "$T/names"
+    has "vec lists the names" "  head0.attn_weights      7  from attn_logits" "$T/names"
     part moved >"$T/moved"
     near "after adam(), the gradient is still known" "$(figure grad)" "$(awk '$1 == "gradient" { print $2 }' "$T/moved")"
     same "and sums are those of backward" "" "$(grep ANOTHER "$T/moved")"
