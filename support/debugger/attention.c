@@ -80,9 +80,8 @@ void show_cache(const Question *q)
     size_t next = watched.model->n_embd > 1;
     for (int t = 0; t < n; t++) {
         const double *k = find_place("k", t)->at, *v = find_place("v", t)->at;
-        char label[48];
-        snprintf(label, sizeof label, "%3d %-4s +%5td", t, text_at(t), k - k0->at);
-        row_of(label, 4, k[0], k[next], v[0], v[next]);
+        print("  %3d %-4s +%5td", t, text_at(t), k - k0->at);
+        numbers(4, k[0], k[next], v[0], v[next]);
     }
 }
 

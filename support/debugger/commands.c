@@ -18,42 +18,30 @@ typedef struct {
 static View set_layer, set_digits, set_depth, show_commands;
 
 static const Command commands[] = {
-    {"doc",
-     "the document, its tokens, and the losses; the token to predict after each; while "
-     "sampling, the sample so far",
-     show_document},
-    {"map",
-     "the model as it was recorded; each vector, its size, and what it was made from; all names",
-     show_map},
+    {"doc", "the document, its tokens and losses; the sample so far", show_document},
+    {"map", "the model as it was recorded; each vector, its size, what it is made from", show_map},
     {"here", "the vectors in scope, with their first numbers", show_here},
     {"vec [NAME [POS]]",
-     "a vector, its data and its gradient; without a name, the map: `vec q 2`, `vec "
-     "head1.q_h`, `vec probs.exps`",
+     "a vector, its data and its gradient; `vec q 2`, `vec head1.q_h`, `vec probs.exps`",
      show_vector},
     {"row NAME [POS]",
-     "only its numbers, four per line; a row of a matrix, with its gradients: `row wte 24`",
+     "only its numbers, four per line; or a row of a matrix, with its gradients: `row wte 24`",
      show_row},
     {"around OP [POS]",
-     "the vector before and after an operation; OP is a word of its line: `around rmsnorm 2`, "
-     "`around residual`",
+     "the vector before and after an operation; OP is a word of its line: `around rmsnorm 2`",
      show_around},
     {"head H [POS]", "what one head read; its slice of the query, of each key and of each value",
      show_head},
-    {"cache [POS]",
-     "how many positions are cached, and where; the first numbers of each, or one key and value "
-     "in full",
+    {"cache [POS]", "how many positions are cached, and where; or one key and value in full",
      show_cache},
     {"attn H [POS]", "one head's logits and weights; beside them the characters they belong to",
      show_attention},
     {"lands H [POS]", "where the head's `head_out` lands in `x_attn`", show_landing},
     {"silence H [POS]",
-     "the prediction and the loss without that head; its output is zero there or, with `silence "
-     "1 all`, at every position",
+     "the prediction and the loss without that head; `silence 1 all`: at every position",
      show_silence},
     {"top5 [POS]", "the five likeliest next characters; the actual one, with its loss", show_top},
-    {"draw",
-     "while sampling, why this token is drawn; the random number, the running sums of the "
-     "probabilities",
+    {"draw", "while sampling, why this token is drawn; the random number, the running sums",
      show_draw},
     {"param NAME ROW COL",
      "a parameter, its gradient, and Adam's m and v; `param layer0.attn_wo 3 5`", show_parameter},
@@ -63,26 +51,22 @@ static const Command commands[] = {
      "the biggest moves or gradients, by name; `biggest moves 3`, `biggest gradients`",
      show_biggest},
     {"watchgrad NAME ROW COL",
-     "stops each time its gradient changes; the entry, what it added, the statement", NULL},
-    {"explain VALUE",
-     "what made a value, from what, and who used it; the operation, its operands, the local "
-     "derivatives",
+     "stops each time its gradient changes; what was added, by which statement", NULL},
+    {"explain VALUE", "what made a value, from what, and who used it; with the local derivatives",
      show_origin},
     {"users VALUE", "every operation that uses it; what each added to its gradient", show_users},
     {"graph VALUE",
-     "the tree of operations below it; a picture, too, in `.build/graph.svg` (lldb: then "
-     "`picture`)",
+     "the tree of operations below it; also a picture, `.build/graph.svg` (lldb: `picture`)",
      show_graph},
     {"nudge VALUE [B]",
-     "its gradient, and what the loss really does; the value changes a little: type it where "
-     "`adam()` begins; or how a value changes B: `nudge head1.attn_logits[0]@3 "
-     "head1.attn_weights[1]@3`",
+     "its gradient, and what the loss really does; or how it changes B: `nudge q[4]@3 "
+     "head1.attn_logits[1]@3`",
      show_nudge},
     {"look EXPR [N]", "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`",
      show_values},
     {"tape", "the entries of the tape, counted by operation", show_tape},
     {"at FUNCTION TEXT [COND]",
-     "stops once, at a function's line with this text; `at gpt ag_copy pos_id==3&&h==1`", NULL},
+     "stops once, at a line with this text; `at gpt head_out, pos_id==3&&h==1`", NULL},
     {"rewind [H [POS]]", "in gdb, starts again and records from a head on; then `reverse-next`",
      NULL},
     {"begin", "starts, up to the loss of the first document", NULL},

@@ -14,16 +14,18 @@ void show_parameter(const Question *q)
     double *p = find_parameter(q->name, q->number[0], q->number[1]);
     if (!p) return;
     size_t k = (size_t)(p - model->params);
-    print("%s\n", value_name(p));
-    row_of("value   ", 1, *p);
+    print("%s\n  value   ", value_name(p));
+    numbers(1, *p);
     print("  gradient");
     number(gradient_of(p));
     print(!gradients_known()    ? "  (no backward() on this tape yet)\n"
           : phase() == BACKWARD ? "  so far: backward() is under way\n"
           : phase() == MOVED    ? "  before adam() cleared it\n"
                                 : "\n");
-    row_of("Adam's m", 1, model->m[k]);
-    row_of("Adam's v", 1, model->v[k]);
+    print("  Adam's m");
+    numbers(1, model->m[k]);
+    print("  Adam's v");
+    numbers(1, model->v[k]);
 }
 
 bool close_to(double a, double b) { return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b); }
@@ -149,9 +151,8 @@ void show_biggest(const Question *q)
     head_of("                              ", moves ? "move" : "gradient",
             moves ? "gradient" : NULL, NULL);
     for (size_t i = 0; i < most; i++) {
-        char label[48];
-        snprintf(label, sizeof label, "%2zu.  %-25s", i + 1, value_name(now.p + best[i]));
-        row_of(label, moves ? 2 : 1, x[best[i]], found->g[best[i]]);
+        print("  %2zu.  %-25s", i + 1, value_name(now.p + best[i]));
+        numbers(moves ? 2 : 1, x[best[i]], found->g[best[i]]);
     }
     free(x);
 }

@@ -55,11 +55,10 @@ void number(double x)
 
 void heading(const char *text) { print(" %*s", watched.digits + 6, text); }
 
-void row_of(const char *label, int n, ...)
+void numbers(int n, ...)
 {
     va_list args;
     va_start(args, n);
-    print("  %s", label);
     while (n-- > 0) number(va_arg(args, double));
     print("\n");
     va_end(args);

@@ -173,8 +173,8 @@ void name_atom(const Entry *e, const char *a, const char *b, char text[], size_t
 PRINTF_LIKE(1, 2) void print(const char *format, ...);
 void number(double x);
 void heading(const char *text);
-void row_of(const char *label, int n, ...);  // a row of a table: n numbers
-void head_of(const char *label, ...);        // its headings, up to a NULL
+void numbers(int n, ...);              // the rest of a row: n numbers
+void head_of(const char *label, ...);  // a heading row: all up to a NULL
 void data_and_grad(double *value);
 void headings(const char *data);  // of the two
 typedef struct {

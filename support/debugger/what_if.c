@@ -139,7 +139,8 @@ void show_silence(const Question *q)
           text_at(out->position), out->head, all ? "at every position" : "there");
     head_of("           ", "as it is", "silent", NULL);
     show_ranking(before, logits, 2, (const double *const[]){before, after});
-    if (loss) row_of("the loss   ", 2, loss_before, loss_after);
+    if (loss) print("  the loss   ");
+    if (loss) numbers(2, loss_before, loss_after);
     print("Nothing is changed: the program goes on with its own numbers.\n");
     free(before);
 }

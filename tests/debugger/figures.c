@@ -18,77 +18,56 @@ static void figures(const char *key, size_t layer, size_t position, const double
 }
 
 // Two vectors side by side, as before and after an operation.
-static void both(const char *key, size_t layer, size_t position, const double *x, const double *y,
-                 size_t n)
+static void both(const char *key, size_t layer, size_t position, const Entry *e, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        printf("%s:%zu:%zu %.17g\n%s:%zu:%zu %.17g\n", key, layer, position, x[i], key, layer,
-               position, y[i]);
+        figures(key, layer, position, e->a + i, 1);
+        figures(key, layer, position, e->out + i, 1);
     }
 }
 
-static void top5(size_t position, const double *probs, size_t n)
+// One entry that is no norm: what it is in the model, by its operation and its matrix.
+static void entry(const Model *model, const Entry *e, size_t layer, size_t head, size_t position)
 {
-    bool taken[256] = {false};
-    for (int rank = 0; rank < 5; rank++) {
-        size_t best = 256;
-        for (size_t i = 0; i < n && i < 256; i++) {
-            if (!taken[i] && (best == 256 || probs[i] > probs[best])) best = i;
-        }
-        taken[best] = true;
-        printf("top_token:%zu %zu\ntop_prob:%zu %.17g\n", position, best, position, probs[best]);
-    }
-}
-
-// The matrix that an entry multiplies with.
-static const Matrix *matrix_of(const Model *model, const Entry *e)
-{
+    char key[64];
     const Matrix *w = model->state_dict;
-    while (w->data != e->b) w++;
-    return w;
+    if (e->op == OP_LINEAR) {
+        while (w->data != e->b) w++;
+        const char *name = strchr(w->name, '.') ? strchr(w->name, '.') + 1 : "logits";
+        figures(name, layer, position, e->out, w->rows);
+        snprintf(key, sizeof key, "around_%s", name);
+        if (w->rows == w->cols) both(key, layer, position, e, w->rows);
+    } else if (e->op == OP_SOFTMAX && e[-1].op == OP_LINEAR) {
+        double likeliest = 0;
+        for (size_t i = 0; i < e->n; i++) likeliest = fmax(likeliest, e->out[i]);
+        figures("top_prob", 0, position, &likeliest, 1);
+    } else if (e->op == OP_ROW_DOTS || e->op == OP_SOFTMAX) {
+        const char *name = e->op == OP_SOFTMAX ? "attn_weights" : "attn_logits";
+        snprintf(key, sizeof key, "%s:%zu", name, head);
+        figures(key, layer, position, e->out, e->n);
+    } else if (e->op == OP_WEIGHTED_SUM) {
+        snprintf(key, sizeof key, "head_out:%zu", head);
+        figures(key, layer, position, e->out, model->head_dim);
+    }
 }
 
 static void walk(const Model *model)
 {
     const Tape *tape = &model->tape;
-    size_t E = model->n_embd, V = model->vocab_size, layer = 0, head = 0, n_norms = 0,
-           position = SIZE_MAX;
+    size_t layer = 0, head = 0, n_norms = 0, position = SIZE_MAX;
+    const double *wpe = model->wpe->data, *end = wpe + model->block_size * model->n_embd;
     for (const Entry *e = tape->entries; e < tape->entries + tape->n_entries; e++) {
-        char key[64];
-        if (e->op == OP_ADD && e->b >= model->wpe->data &&
-            e->b < model->wpe->data + model->block_size * E) {
+        if (e->op == OP_ADD && e->b >= wpe && e->b < end) {
             position++;
             layer = head = n_norms = 0;
-            figures("emb", 0, position, e->out, E);
         } else if (e->op == OP_RMSNORM) {
             layer = n_norms ? (n_norms - 1) / 2 : 0;
             n_norms++;
             head = 0;
-            both("rmsnorm", layer, position, e->a, e->out, E);
-        } else if (e->op == OP_LINEAR && e->b != model->lm_head->data) {
-            const Matrix *w = matrix_of(model, e);
-            const char *name = strchr(w->name, '.') + 1;
-            figures(name, layer, position, e->out, w->rows);
-            if (w->rows == w->cols) {
-                snprintf(key, sizeof key, "around_%s", name);
-                both(key, layer, position, e->a, e->out, E);
-            }
-        } else if (e->op == OP_LINEAR) {
-            figures("x_out", 0, position, e->a, E);
-            figures("logits", 0, position, e->out, V);
-        } else if (e->op == OP_SOFTMAX && e[-1].op == OP_LINEAR) {
-            figures("probs", 0, position, e->out, V);
-            top5(position, e->out, V);
-        } else if (e->op == OP_ROW_DOTS) {
-            snprintf(key, sizeof key, "attn_logits:%zu", head);
-            figures(key, layer, position, e->out, e->n);
-        } else if (e->op == OP_SOFTMAX) {
-            snprintf(key, sizeof key, "attn_weights:%zu", head);
-            figures(key, layer, position, e->out, e->n);
-        } else if (e->op == OP_WEIGHTED_SUM) {
-            snprintf(key, sizeof key, "head_out:%zu", head++);
-            figures(key, layer, position, e->out, model->head_dim);
+            both("rmsnorm", layer, position, e, model->n_embd);
         }
+        entry(model, e, layer, head, position);
+        if (e->op == OP_WEIGHTED_SUM) head++;
     }
 }
 
@@ -128,15 +107,12 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < n; i++) printf("token %u\n", model->tokens[i]);
     double *loss = document_loss(model, n), *p = model->layers[0].attn_wo->data + k;
     tape_compute(tape);
-    size_t at = (size_t)(p - model->params);
     walk(model);
     backward(tape, loss);
-    figures("lm_head", 0, 5, model->lm_head->data + 5 * model->n_embd, model->n_embd);
-    figures("wte", 0, 24, model->wte->data + 24 * model->n_embd, model->n_embd);
     figures("wte_grad", 0, 24, grad(tape, model->wte->data + 24 * model->n_embd), model->n_embd);
     printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
     adam(model, config, learning_rate(config, 0));
-    printf("param_after %.17g\nm %.17g\nv %.17g\n", *p, model->m[at], model->v[at]);
+    printf("param_after %.17g\n", *p);
     free(bytes);
     free(run->docs.list);
     free(run->docs.text);
