@@ -38,12 +38,11 @@ const char *text_at(int position) { return token_text(token_at(position)); }
 const char *place_name(const Place *p)
 {
     char *name = new_name(), layer[24] = "", head[24] = "";
-    const Place *outer = p->outer == NONE ? NULL : place((size_t)p->outer);
+    const char *outer = p->outer == NONE ? "" : notes.all[p->outer].name;
     if (p->layer != NONE && watched.model->n_layer > 1)
         snprintf(layer, sizeof layer, "layer%d.", p->layer);
     if (p->head != NONE) snprintf(head, sizeof head, "head%d.", p->head);
-    snprintf(name, LENGTH, "%s%s%s%s%s", layer, head, outer ? outer->name : "", outer ? "." : "",
-             p->name);
+    snprintf(name, LENGTH, "%s%s%s%s%s", layer, head, outer, *outer ? "." : "", p->name);
     return name;
 }
 

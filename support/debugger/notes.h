@@ -9,10 +9,9 @@
 #define _XOPEN_SOURCE 700  // as microgpt.c has it: the system's headers are read here
 #include "views.h"
 
-void note_begin(const Tape *tape, const char *operation, const char *function, int line,
-                const size_t loops[3]);
+void note_begin(const Tape *tape, const char *operation, int line, const size_t loops[3]);
 double *note_end(double *result);
-double *note_pointer(const char *function, int line, const size_t loops[3], double *to);
+double *note_pointer(int line, const size_t loops[3], double *to);
 double *note_leaves(double *result, size_t n);
 void note_position(const Tape *tape, size_t position);
 void note_backward(const Tape *tape, double *result);
@@ -34,9 +33,9 @@ void pos_id(void), li(void), h(void);
     (const size_t[]) { LOOP(pos_id), LOOP(li), LOOP(h) }
 
 #define NOTE(name, tape, ...)                                                                      \
-    note_end((note_begin(tape, #name, __func__, __LINE__, LOOPS), name(tape, __VA_ARGS__)))
+    note_end((note_begin(tape, #name, __LINE__, LOOPS), name(tape, __VA_ARGS__)))
 #define LEAVES(tape, n) note_leaves(NOTE(ag_vector, tape, n), n)
-#define POINTER(to) note_pointer(__func__, __LINE__, LOOPS, to)
+#define POINTER(to) note_pointer(__LINE__, LOOPS, to)
 #define GPT(model, token, position)                                                                \
     (note_position(&(model)->tape, position), gpt(model, token, position))
 #define BACKWARD(tape, result)                                                                     \

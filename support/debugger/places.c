@@ -128,44 +128,22 @@ typedef struct {
     int owner, maker, used;
 } Value;
 
-static struct {
-    Place *all;  // [n]
-    size_t n, room;
-    int *of_note;   // [notes.n] the place of a note, or NONE
-    Value *values;  // [n_numbers]
-} places;
-
-size_t n_places(void) { return places.n; }
-const Place *place(size_t i) { return &places.all[i]; }
-
-// Adds a vector. Its values are its own, unless they are part of one that gpt() has a name for.
-static int add_place(Place new)
-{
-    if (places.n == places.room) {
-        places.all = more_room(places.all, &places.room, sizeof *places.all);
-    }
-    places.all[places.n++] = new;
-    for (size_t k = 0; k < new.n && !new.pointer; k++) {
-        int *owner = &places.values[value_number(new.at + k)].owner;
-        if (*owner == 0 || new.outer == NONE) *owner = (int)places.n;
-    }
-    return (int)places.n - 1;
-}
+static Value *values;  // [n_numbers()]
 
 // How many neighbors a note returned, counted from its result: those that its entries made, and
 // did not use up themselves.
-static size_t count_results(const Note *note)
+static size_t count_results(const Place *note)
 {
     const Entry *entries = watched.model->tape.entries;
     size_t n = 0;
     int stamp = (int)(note - notes.all) + 1;
     for (size_t i = note->first; i < note->end; i++) {
         const double *b = second_operand(&entries[i]);
-        places.values[value_number(entries[i].a)].used = stamp;
-        if (b) places.values[value_number(b)].used = stamp;
+        values[value_number(entries[i].a)].used = stamp;
+        if (b) values[value_number(b)].used = stamp;
     }
-    for (; on_tape(note->result + n); n++) {
-        const Value *v = &places.values[value_number(note->result + n)];
+    for (; on_tape(note->at + n); n++) {
+        const Value *v = &values[value_number(note->at + n)];
         bool made = v->maker > (int)note->first && v->maker <= (int)note->end;
         if (!made || v->used == stamp) break;
     }
@@ -174,12 +152,12 @@ static size_t count_results(const Note *note)
 
 // How many neighbors a pointer leads to: what the entries after it read there, one after another; in
 // a matrix, its row.
-static size_t count_slice(const Note *note)
+static size_t count_slice(const Place *note)
 {
     const Tape *tape = &watched.model->tape;
-    const double *to = note->result;
+    const double *to = note->at;
     size_t n = 0, end = note->first + 4096;
-    for (const Note *next = note + 1; next < notes.all + notes.n; next++) {
+    for (const Place *next = note + 1; next < notes.all + notes.n; next++) {
         if (next->line == note->line && next->first < end) end = next->first;  // the next head's
     }
     if (!on_tape(to)) return 0;
@@ -188,58 +166,34 @@ static size_t count_slice(const Note *note)
     for (size_t i = note->first; i < end && i < tape->n_entries; i++) {
         n += tape->entries[i].a == to + n || second_operand(&tape->entries[i]) == to + n;
     }
-    if (n == 0) n = note->loops[2] == NOWHERE ? 1 : watched.model->head_dim;
+    if (n == 0) n = note->head == NONE ? 1 : watched.model->head_dim;
     const Place *of = place_of(to);
     size_t rest = of ? of->n - (size_t)(to - of->at) : n;
     return n < rest ? n : rest;
 }
 
-static int number_or_none(size_t number) { return number == NOWHERE ? NONE : (int)number; }
-
-static void add_vector_of(const Note *note)
+// Is a note a vector? Then it gets its name, and owns its values, unless they are part of one that
+// gpt() has a name for.
+static void find_vector(Place *note)
 {
-    Entry *entries = watched.model->tape.entries;
-    int *number = &places.of_note[note - notes.all];
-    const Note *outermost = note;
-    while (outermost->outer != NONE) outermost = &notes.all[outermost->outer];
-    Place new = {.line = source_line(note->line)->starts,
-                 .function = note->function,
-                 .outer = note->outer == NONE ? NONE : places.of_note[note->outer],
-                 .inner = note->outer != NONE,
-                 .pointer = note->pointer,
-                 .position = number_or_none(outermost->loops[0]),
-                 .layer = number_or_none(outermost->loops[1]),
-                 .head = number_or_none(outermost->loops[2]),
-                 .at = note->result};
-    *number = NONE;
-    const Line *line = source_line(new.line);
-    new.meaning = line->meaning;
-    bool returned = !new.inner &&strncmp(line->code, "return ", 7) == 0;
-    const char *name = returned && !*line->name ? note->function : line->name;
-    snprintf(new.name, sizeof new.name, "%s", name);
-    if (!note->result || note->argument || !*new.name) return;
-    if (new.inner &&new.outer == NONE && notes.all[note->outer].result) return;
-    new.n = note->n_leaves;
-    if (!new.n) new.n = note->pointer ? count_slice(note) : count_results(note);
-    if (!note->pointer) new.from = entries + note->first;
-    if (!note->pointer) new.to = note->n_leaves ? new.from : entries + note->end;
-    if (new.n) *number = add_place(new);
-}
-
-// While sampling, what is left of a position before: its key and its value in a layer.
-static void add_cached(size_t layer, int position)
-{
-    const Model *model = watched.model;
-    size_t at = (size_t)position * model->n_embd;
-    Place row = {.name = "k", .meaning = "", .function = "gpt", .position = position};
-    row.layer = (int)layer;
-    row.head = row.outer = NONE;
-    row.at = model->keys[layer] + at;
-    row.n = model->n_embd;
-    add_place(row);
-    row.name[0] = 'v';
-    row.at = model->values[layer] + at;
-    add_place(row);
+    const Entry *entries = watched.model->tape.entries;
+    bool returned = strcmp(note->line->name, note->line->function) == 0;
+    const Place *outer = note->outer == NONE ? NULL : &notes.all[note->outer];
+    note->name = "";
+    note->n = 0;
+    note->from = note->pointer ? NULL : entries + note->first;
+    note->to = note->pointer ? NULL : note->n_leaves ? note->from : entries + note->end;
+    bool nameless_outer = outer && outer->at && !*outer->name;
+    if (!note->at || note->argument || (outer && returned) || nameless_outer) return;
+    if (!*note->line->name) return;
+    note->n = note->n_leaves  ? note->n_leaves
+              : note->pointer ? count_slice(note)
+                              : count_results(note);
+    if (note->n) note->name = note->line->name;
+    for (size_t k = 0; k < note->n && !note->pointer; k++) {
+        int *owner = &values[value_number(note->at + k)].owner;
+        if (*owner == 0 || !outer) *owner = (int)(note - notes.all) + 1;
+    }
 }
 
 // Finds every vector there is. False where there is no model yet: prints why.
@@ -252,26 +206,20 @@ bool survey(void)
         print("This command works with whole vectors: ask in training, or while sampling.\n");
     if (!model || tape->fused) return false;
     notes.now = find_phase();
-    free(places.values);
-    free(places.of_note);
-    places.values = calloc(n_numbers(), sizeof *places.values);
-    places.of_note = malloc((notes.n + 1) * sizeof *places.of_note);
-    if (!places.values || !places.of_note) abort();
-    places.n = 0;
+    free(values);
+    values = calloc(n_numbers(), sizeof *values);
+    if (!values) abort();
     for (size_t i = 0; i < tape->n_entries; i++) {
-        places.values[value_number(tape->entries[i].out)].maker = (int)i + 1;
+        values[value_number(tape->entries[i].out)].maker = (int)i + 1;
     }
-    for (int t = 0; sampling() && t < latest_position(); t++) {
-        for (size_t layer = 0; layer < model->n_layer; layer++) add_cached(layer, t);
-    }
-    bool current = notes.tape == tape && !notes_are_old();
-    for (size_t i = 0; current && i < notes.n; i++) add_vector_of(&notes.all[i]);
+    if (notes.tape != tape || notes_are_old()) notes.n = notes.n_open = 0;
+    for (size_t i = 0; i < notes.n; i++) find_vector(&notes.all[i]);
     return true;
 }
 
 const Entry *maker(const double *value)
 {
-    int i = places.values[value_number(value)].maker;
+    int i = values[value_number(value)].maker;
     return i ? &watched.model->tape.entries[i - 1] : NULL;
 }
 
@@ -280,10 +228,9 @@ int line_that_made(const Entry *entry)
 {
     size_t i = (size_t)(entry - watched.model->tape.entries);
     for (size_t k = notes.n; k-- > 0;) {
-        const Note *note = &notes.all[k];
+        const Place *note = &notes.all[k];
         bool over = note->outer == NONE && !note->argument && !note->pointer && note->n_leaves == 0;
-        if (over && note->first <= i && (!note->result || i < note->end))
-            return source_line(note->line)->starts;
+        if (over && note->first <= i && (!note->at || i < note->end)) return note->line->starts;
     }
     return 0;
 }
@@ -295,10 +242,9 @@ const Place *find_place(const char *name, int position)
 {
     int layer = watched.layer, head = NONE;
     name = skip_prefix(name, &layer, &head);
-    for (size_t i = places.n; i-- > 0;) {
-        const Place *p = &places.all[i];
+    for (const Place *p = notes.all + notes.n; p-- > notes.all;) {
         char full[84];
-        snprintf(full, sizeof full, "%s.%s", p->outer == NONE ? "" : place((size_t)p->outer)->name,
+        snprintf(full, sizeof full, "%s.%s", p->outer == NONE ? "" : notes.all[p->outer].name,
                  p->name);
         if (strcmp(strchr(name, '.') ? full : p->name, name) != 0) continue;
         if (p->layer != NONE && p->layer != layer) continue;
@@ -348,8 +294,8 @@ const Place *need_place(const char *name, int position)
 // The vector that a value is in; NULL if it is in none.
 const Place *place_of(const double *value)
 {
-    int owner = on_tape(value) ? places.values[value_number(value)].owner : 0;
-    return owner ? &places.all[owner - 1] : NULL;
+    int owner = on_tape(value) ? values[value_number(value)].owner : 0;
+    return owner ? &notes.all[owner - 1] : NULL;
 }
 
 // The first vector that another was made from; NULL if it was made from parameters alone.

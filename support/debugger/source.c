@@ -14,6 +14,9 @@ const Line *source_line(int line)
     return line > 0 && line <= notes.n_lines ? &notes.lines[line - 1] : &none;
 }
 
+// The line where the statement of a line starts.
+const Line *statement_of(int line) { return source_line(source_line(line)->starts); }
+
 // The first line with a text in a function; 0 if there is none.
 int line_of(const char *function, const char *text)
 {

@@ -228,8 +228,7 @@ static struct {
     int next, from, now;  // the next stop; the first to be shown; the one that was shown last
     bool due;             // what the next stop shows has been made
     bool debugger;        // it asks the reader
-    const char *function;
-    int line;  // of microgpt.c, where that is
+    int line;             // of microgpt.c, where that is
 } walk;
 
 static const Stop *next_stop(void)
@@ -279,20 +278,19 @@ static bool draws_the_end(void)
 }
 
 // A value has been made: is it the one of the next stop?
-void walk_sees(const Note *note)
+void walk_sees(const Place *note)
 {
     const Stop *s = next_stop();
     if (!s || !s->value || walk.due) return;
-    const Line *line = source_line(source_line(note->line)->starts);
+    const Line *line = note->line;
     char value[128], head[24] = "", at[24] = "";
-    if (note->loops[2] != NOWHERE) snprintf(head, sizeof head, "head%zu.", note->loops[2]);
-    if (note->loops[0] != NOWHERE) snprintf(at, sizeof at, "@%zu", note->loops[0]);
-    snprintf(value, sizeof value, "%s %s%s%s", note->function, head,
+    if (note->head != NONE) snprintf(head, sizeof head, "head%d.", note->head);
+    if (note->position != NONE) snprintf(at, sizeof at, "@%d", note->position);
+    snprintf(value, sizeof value, "%s %s%s%s", line->function, head,
              *line->name ? line->name : note->operation, at);
     if (strncmp(value, s->value, strlen(s->value)) != 0) return;
     if (s == &stops[n_stops() - 1] && !draws_the_end()) return;
     walk.due = true;
-    walk.function = note->function;
     walk.line = line->starts;
 }
 
@@ -316,10 +314,9 @@ static void show_stop(const Stop *s)
 {
     bool moves = strncmp(s->views, "moves", 5) == 0;
     if (s->value && strcmp(s->value, "gpt x_attn@3") == 0) walk.line = line_of("gpt", "attn_wv");
-    if (!s->value) walk.function = "train";
     if (!s->value) walk.line = line_of("train", moves ? "adam(" : "backward(");
     print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", walk.now, n_stops(), walk.line,
-          walk.function, moves ? "" : ", done:");
+          source_line(walk.line)->function, moves ? "" : ", done:");
     if (s->own != show_slices) {
         print_statement(walk.line, "    ");
         print_comment(walk.line, "    ");

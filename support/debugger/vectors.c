@@ -69,7 +69,8 @@ static void show_label(const Place *p, size_t i)
         print("  %s", token_text(i));
     else if (strstr(heads, word))
         print("  head %zu", i / watched.model->head_dim);
-    int at = strncmp(p->name, "attn_", 5) == 0 && !p->inner ? position_looked_at(p, i) : NONE;
+    int at =
+        strncmp(p->name, "attn_", 5) == 0 && p->outer == NONE ? position_looked_at(p, i) : NONE;
     if (at != NONE) print("  %s", text_at(at));
     print("\n");
 }
@@ -172,9 +173,9 @@ static bool in_scope(const Place *p, const Place *newest)
 {
     const Place *of = place_of(p->at);
     bool double_name = p->pointer && of && strcmp(of->name, p->name) == 0 &&
-                       strcmp(of->function, p->function) == 0;
-    return strcmp(p->function, newest->function) == 0 && p->outer == newest->outer &&
-           (p->from || p->pointer) && !double_name &&
+                       strcmp(of->line->function, p->line->function) == 0;
+    return *p->name && strcmp(p->line->function, newest->line->function) == 0 &&
+           p->outer == newest->outer && (p->from || p->pointer) && !double_name &&
            (p->position == NONE || p->position == latest_position()) &&
            (p->layer == NONE || p->layer == newest->layer) &&
            (p->head == NONE || p->head == newest->head);
@@ -194,16 +195,15 @@ void show_here(const Question *q)
         show_line("v", model->v, n, "of squares");
         return;
     }
-    for (size_t i = 0; i < n_places(); i++) {
-        const Place *p = place(i);
-        bool outer = p->outer == NONE || !place((size_t)p->outer)->from;
-        if (function ? strcmp(p->function, function) == 0 : outer) newest = p;
+    for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
+        bool outer = p->outer == NONE || !notes.all[p->outer].at;
+        bool here = function ? strcmp(p->line->function, function) == 0 : outer;
+        if (here && *p->name) newest = p;
     }
     bool any = false;
-    for (size_t i = 0; newest && i < n_places(); i++) {
-        const Place *p = place(i);
+    for (const Place *p = notes.all; newest && p < notes.all + notes.n; p++) {
         if (!in_scope(p, newest)) continue;
-        show_line(place_name(p), p->at, p->n, p->pointer ? value_name(p->at) : p->meaning);
+        show_line(place_name(p), p->at, p->n, p->pointer ? value_name(p->at) : p->line->meaning);
         any = true;
     }
     if (!any) print("No vector has been made in this call yet: step on.\n");
@@ -213,7 +213,7 @@ void show_here(const Question *q)
 static bool statement_has(const Place *p, const char *text)
 {
     bool has = strcmp(p->name, text) == 0;
-    for (int line = p->line; source_line(line)->starts == p->line; line++) {
+    for (int line = p->line->starts; source_line(line)->starts == p->line->starts; line++) {
         has = has || strstr(source_line(line)->code, text);
     }
     return has;
@@ -224,9 +224,9 @@ void show_around(const Question *q)
 {
     const Place *found[64];
     int n = 0, position = q->number[0];
-    for (size_t k = n_places(); k-- > 0 && n < 64;) {
-        const Place *p = place(k);
-        if (!p->from || p->head != NONE || p->inner || p->position == NONE) continue;
+    for (const Place *p = notes.all + notes.n; p-- > notes.all && n < 64;) {
+        if (!*p->name || !p->from || p->head != NONE || p->outer != NONE || p->position == NONE)
+            continue;
         if (p->layer != NONE && p->layer != watched.layer) continue;
         if (!operand_of(p) || !statement_has(p, q->name)) continue;
         if (position == LATEST) position = p->position;
@@ -236,9 +236,9 @@ void show_around(const Question *q)
     for (int i = n; i-- > 0;) {
         const Place *after = found[i], *before = operand_of(after);
         size_t rows = before->n > after->n ? before->n : after->n;
-        print("microgpt.c:%d, at position %d (%s): before, %s; after, %s\n", after->line, position,
-              text_at(position), before->name, after->name);
-        print_statement(after->line, "    ");
+        print("microgpt.c:%d, at position %d (%s): before, %s; after, %s\n", after->line->starts,
+              position, text_at(position), before->name, after->name);
+        print_statement(after->line->starts, "    ");
         side_by_side((Column[]){{before, "before"}, {after, "after"}}, 2, most);
         if (rows <= most) continue;
         print("  ... and %zu more: `around %s %d`, `row %s %d`\n", rows - most, after->name,
@@ -277,7 +277,8 @@ static bool on_map(const Place *p)
 {
     const Place *from = operand_of(p);
     bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
-    return p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) && !p->inner && !copied;
+    return *p->name && p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) &&
+           p->outer == NONE && !copied;
 }
 
 // The model as a map, as it was recorded: of one position, the vectors with their sizes, and what they
@@ -294,15 +295,13 @@ void show_map(const Question *q)
         const Matrix *w = &model->state_dict[k];
         print("  %s [%zu x %zu]\n", w->name, w->rows, w->cols);
     }
-    for (size_t i = 0; i < n_places(); i++) {
-        const Place *p = place(i);
+    for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
         if (!on_map(p) || p->position != position || p->from == p->to) continue;
         print("  %-20s %4zu ", place_name(p), p->n);
         list_operands(p);
     }
     print("  other names:");
-    for (size_t i = 0; i < n_places(); i++) {
-        const Place *p = place(i);
+    for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
         bool shown = p->position == position && p->from != p->to;
         const char *name = place_name(p);
         if (on_map(p) && !shown && find_place(name, LATEST) == p) print(" %s", name);
@@ -321,8 +320,8 @@ void show_tape(const Question *q)
     for (size_t op = 0; op < N_OPS; op++) {
         if (counts[op]) print("  %-10s %8zu\n", operations[op].name, counts[op]);
     }
-    for (size_t i = 0; i < n_places(); i++) {
-        if (place(i)->from && place(i)->position >= n) n = place(i)->position + 1;
+    for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
+        if (p->from && p->position >= n) n = p->position + 1;
     }
     print("  %-10s %8zu entries, from %d position%s\n", "all", tape->n_entries, n,
           n == 1 ? "" : "s");

@@ -33,19 +33,34 @@ typedef void View(const Question *q);
 
 typedef enum { FORWARD, BACKWARD, GRADIENTS, MOVED } Phase;
 
-// A vector: its name, and where it is.
+// What the script `note` knows of microgpt.c: its functions, and its lines.
 typedef struct {
-    char name[40];
-    const char *meaning;        // what the source says of it
-    const char *function;       // of microgpt.c
-    int line;                   // of the source
-    int layer, head, position;  // NONE: it belongs to none
-    int outer;                  // the vector that it was made for, in places(); or NONE
-    bool inner;                 // a call in gpt() made it for itself
-    bool pointer;               // a name for a slice of another vector
-    double *at;                 // [n]
+    const char *name;
+    void (*at)(void);
+} Function;
+typedef struct {
+    const char *code, *comment;  // without indentation
+    const char *function;        // that it is in
+    int starts;                  // the line where its statement starts; 0: there is no such line
+    const char *name, *meaning;  // of what the statement makes; "" if it has none
+    bool of_engine;              // autograd.c, too, has a variable of this name
+} Line;
+
+// A note of a call that makes values, or of a pointer that is set to some. It becomes a vector, which
+// has a name, once survey() has found how many values there are.
+typedef struct {
+    const Line *line;           // where the statement starts
+    const char *operation;      // what was called
+    int layer, head, position;  // the loops that it is in; NONE: not in this one
+    int outer;                  // the note of the call in gpt() that this one is part of, or NONE
+    bool argument;              // of another call in the same statement
+    bool pointer;               // no call: a name for a slice of another vector
+    size_t first, end;          // the entries of the tape that it recorded
+    size_t n_leaves;            // how many leaves it makes; 0: it is no leaf
+    double *at;                 // [n] what it returned; NULL: it is still at work
+    const char *name;           // found by survey(), and the rest: "" if it is no vector
     size_t n;
-    const Entry *from, *to;  // the entries that made it; NULL: it is not on the tape
+    const Entry *from, *to;  // NULL: it is a pointer
 } Place;
 
 typedef struct {
@@ -66,35 +81,10 @@ typedef struct {
     double *p, *g, *m, *v;  // [num_params] before it moved them; NULL: there was no such step
 } Moved;
 
-typedef struct {
-    const char *operation, *function;  // what was called, and where
-    int line;                          // of the source
-    size_t loops[3];                   // pos_id, li, h; NOWHERE: it is in no such loop
-    size_t first, end;                 // the entries of the tape that it recorded
-    size_t n_leaves;                   // how many leaves it makes; 0: it is no leaf
-    int outer;                         // the note of the call that this one is part of, or NONE
-    bool argument;                     // of another call in the same line
-    bool pointer;                      // no call: a pointer is set
-    double *result;                    // NULL: it is still at work
-} Note;
-
 #define NOWHERE SIZE_MAX
 enum { MAX_OPEN = 16 };
-// What the script `note` knows of microgpt.c: its functions, and its lines.
 typedef struct {
-    const char *name;
-    void (*at)(void);
-} Function;
-typedef struct {
-    const char *code, *comment;  // without indentation
-    const char *function;        // that it is in
-    int starts;                  // the line where its statement starts; 0: there is no such line
-    const char *name, *meaning;  // of what the statement makes; "" if it has none
-    bool of_engine;              // autograd.c, too, has a variable of this name
-} Line;
-
-typedef struct {
-    Note *all;  // [n]
+    Place *all;  // [n]
     size_t n, room;
     size_t open[MAX_OPEN];  // the calls that have not returned yet
     size_t n_open;
@@ -114,6 +104,7 @@ bool notes_are_old(void);
 
 // source.c: lines are counted from 1
 const Line *source_line(int line);
+const Line *statement_of(int line);
 const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
 void print_statement(int line, const char *indent);  // the code, without its comment
@@ -125,8 +116,6 @@ Phase phase(void);  // as survey() found it
 bool sampling(void);
 int latest_position(void);
 const Moved *moved(int before);  // the latest step, or the one before it; NULL if there was none
-size_t n_places(void);
-const Place *place(size_t i);
 const Place *find_place(const char *name, int position);
 const Place *need_place(const char *name, int position);  // says so, if there is none
 const Place *place_of(const double *value);
@@ -208,7 +197,7 @@ void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
 
 // tour.c: the walk. notes.c asks it at every note.
 bool walk_is_due(bool at_adam);
-void walk_sees(const Note *note);
+void walk_sees(const Place *note);
 void walk_arrive(void);
 int walk_to(int stop);
 int walk_stays(void);

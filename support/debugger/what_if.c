@@ -123,8 +123,7 @@ void show_silence(const Question *q)
     if (!before) abort();
     double loss_before = loss ? *loss->at : 0;
     find_probs(logits, probs, before);
-    for (size_t i = n_places(); i-- > 0 && silent.n < 64;) {
-        const Place *p = place(i);
+    for (const Place *p = notes.all + notes.n; p-- > notes.all && silent.n < 64;) {
         bool same = p->head == out->head && p->layer == out->layer;
         if (!same || strcmp(p->name, out->name) != 0) continue;
         if (all || p->position == out->position) silent.all[silent.n++] = p;

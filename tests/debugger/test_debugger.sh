@@ -30,39 +30,21 @@ for arguments in '' '--recipe lesson --steps 40 --samples 4' '--n-layer 2 --n-em
         not_ok "$what" "the same bytes" "$(cmp "$T/fast" "$T/slow" 2>&1)"; fi
 done
 
-# However the tape is spelled, a call is known from a definition. A function and an operation that are new have
-# their names at once, and no file of the debugger changes for them.
+# However the tape is spelled, a call is known from a definition. A new function and an operation that the views do not
+# know (here the logarithm, which is taken out of their table) have their names at once.
 copied spelled 's/softmax(tape, attn_logits, seen)/softmax(\&model->tape, attn_logits, seen)/
     s/x = linear(tape, x, layer->mlp_fc1)/x = linear((tape), x, layer->mlp_fc1)/
-    s/x = ag_relu(tape, x, \([a-z_]*\));/x = twice(tape, ag_cube(tape, x, \1), \1);/
+    s/x = ag_relu(tape, x, \([a-z_]*\));/x = twice(tape, ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1), \1);/
     s|^// The model itself.*|static double *twice(Tape *tape, double *a, size_t n)\
 {\
     double *half = ag_mul_const(tape, a, 1, n);\
     return ag_add(tape, half, a, n);\
 }\
 &|'
-sed -i.bak 's/OP_COPY,/OP_COPY, OP_CUBE,/; s/^double \*ag_relu(.*/&\
-double *ag_cube(Tape *t, double *a, size_t n);/' "$T/spelled/autograd.h"
-sed -i.bak 's|^// max(a, 0).*|double *ag_cube(Tape *t, double *a, size_t n)\
-{\
-    return atoms(t, OP_CUBE, NULL, a, NULL, 0, n);\
-}\
-static void cube_forward(Entry *e)\
-{\
-    for (size_t i = 0; i < e->n; i++)\
-        e->out[i] = e->a[i] * e->a[i] * e->a[i];\
-}\
-static void cube_backward(const Tape *t, const Entry *e)\
-{\
-    double *g = grad(t, e->out), *ga = grad(t, e->a);\
-    for (size_t i = 0; i < e->n; i++)\
-        ga[i] += 3 * e->a[i] * e->a[i] * g[i];\
-}\
-&|; s/^    \[OP_COPY\].*/    [OP_CUBE] = {"cube", N_VALUES, N_VALUES, NO_VALUES, cube_forward, cube_backward},\
-&/' "$T/spelled/autograd.c"
-check "gpt() calls them" grep -q 'twice(tape, ag_cube(tape, x,' "$T/spelled/microgpt.c"
+sed '/case OP_LOG: return/d' support/debugger/atoms.c >"$T/spelled/support/debugger/atoms.c"
+check "the views know one operation less" sh -c "! cmp -s support/debugger/atoms.c '$T/spelled/support/debugger/atoms.c'"
 (cd "$T/spelled" && make -s CC="$CC" microgpt-debug 2>&1) >"$T/log"
-same "a new operation and a new function compile" "" "$(grep error "$T/log")"
+same "a new function compiles" "" "$(grep error "$T/log")"
 
 # --- The editor's files.
 
@@ -190,7 +172,8 @@ cache 1|2|attn_wk:0:1 1,16
 vec v 1|2|attn_wv:0:1 1,16
 vec logits 3|2|logits:0:3 1,27
 vec loss|2|loss 1
-next 5
+next
+next
 here|Adam's means
 look g 2|the gradient of wte[0][1]
 look m|Adam's m of wte[0][0]
@@ -249,7 +232,7 @@ for debugger in gdb lldb; do
         grep -c '^    x = linear(tape, x_attn, layer->attn_wo);' "$T/session"))"
     has "$debugger: watchgrad: in the end Adam clears it" "adam() has cleared it" "$T/session"
     # What hides a name: a variable of autograd.c.
-    printf '%s\n' begin 'at gpt head_out pos_id==4&&h==1' continue 'tbreak sum_of_products' continue 'next 2' 'explain sum' | session $debugger
+    printf '%s\n' begin 'at gpt head_out pos_id==4&&h==1' continue 'tbreak sum_of_products' continue next next 'explain sum' | session $debugger
     said 'explain sum' >"$T/said"
     case $debugger in
     gdb) has "gdb: explain sum in sum_of_products is its own sum" "attn_weights[0]@4 * v[4]@0" "$T/said" ;;
@@ -291,9 +274,9 @@ if [ ! "$have_gdb" ]; then
     skip "gdb" "no gdb that can run a program"
     finish
 fi
-for view in views 'views 2' map 'around rmsnorm 2' 'graph head1.attn_weights 0 1' 'cache 1' 'vec logits 3' 'biggest moves 30'; do
+for view in views 'views 2' map 'around rmsnorm 2' 'graph head1.attn_weights 0 1' 'cache 1' 'biggest moves 30'; do
     lines=$(printf '%s\n' begin 'tbreak adam' continue 'depth 9' "$view" | session gdb && said "$view" | wc -l)
-    check "$view fits a screen: $lines lines" [ "$lines" -gt 5 -a "$lines" -le 29 ]
+    check "$view fits a screen: $lines lines" [ "$lines" -gt 5 -a "$lines" -le 24 ]
 done
 
 # --- gdb: what a new operation and a new function made has its name; its derivative is right. A head that sees the last
