@@ -37,7 +37,9 @@ static Place *add_note(int line, const size_t loops[3])
     if (notes.n == 0) notes.phase = FORWARD;
     if (notes.n_open == MAX_OPEN) notes.n_open = 0;  // a run that ran out of memory left them
     if (notes.n == notes.room) {
-        notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
+        notes.room = notes.room ? 2 * notes.room : 256;
+        notes.all = realloc(notes.all, notes.room * sizeof *notes.all);
+        if (!notes.all) abort();
     }
     Place *note = &notes.all[notes.n++];
     *note = (Place){.line = statement_of(line),

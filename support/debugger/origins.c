@@ -47,78 +47,74 @@ static const double *named_after(const Entry *e)
     return has_name(value) ? value : e->out;
 }
 
-// One use of a value: an entry that has it as an operand, once or twice.
-typedef struct {
-    const Entry *entry;
-    double local, gradient;  // the local derivative; the gradient of what the entry made
-    bool added;              // backward() has added their product
-} Use;
-
-static struct {
-    Use *all;
-    size_t n, room;
-} uses;
-
-// Finds the uses of a value. While backward() is under way, it has read the tape from the end down
-// to some entry: what it has added so far are the latest uses, and they sum to the gradient.
-static void find_uses(double *value)
+// Is a value an operand of an entry, once or twice? Then how much the result changes per small change
+// of it, and what that adds to its gradient.
+static bool uses(const Entry *e, const double *value, double *local, double *product)
 {
-    const Tape *tape = &watched.model->tape;
-    uses.n = 0;
-    for (size_t i = 0; i < tape->n_entries; i++) {
-        const Entry *e = &tape->entries[i];
-        bool first = e->a == value, second = second_operand(e) == value;
-        if (!first && !second) continue;
-        if (uses.n == uses.room) uses.all = more_room(uses.all, &uses.room, sizeof *uses.all);
-        Atom it = atom(e);
-        double local = (first ? it.derivative[0] : 0) + (second ? it.derivative[1] : 0);
-        uses.all[uses.n++] = (Use){e, local, *grad(tape, e->out), phase() != BACKWARD};
-    }
-    if (phase() != BACKWARD) return;
-    double sum = 0, off = fabs(gradient_of(value)), now = gradient_of(value);
-    size_t first = uses.n;
-    for (size_t i = uses.n; i-- > 0;) {
-        sum += uses.all[i].local * uses.all[i].gradient;
-        if (fabs(sum - now) >= off) continue;
-        off = fabs(sum - now);
-        first = i;
-    }
-    for (size_t i = first; i < uses.n; i++) uses.all[i].added = true;
+    bool first = e->a == value, second = second_operand(e) == value;
+    if (!first && !second) return false;
+    Atom it = atom(e);
+    *local = (first ? it.derivative[0] : 0) + (second ? it.derivative[1] : 0);
+    *product = *local * *grad(&watched.model->tape, e->out);
+    return true;
 }
 
-// One use as a row. Returns what it added to the gradient.
-static double print_use(const Use *use)
+// The first entry whose product backward() has added. While it is under way, it has read the tape from
+// the end down to some entry: the products from there on sum to the gradient.
+static const Entry *added_from(double *value)
 {
-    char text[256];
-    const Entry *e = use->entry;
-    snprintf(text, sizeof text, "%td %s, %s%s", e - watched.model->tape.entries,
-             operations[e->op].name, value_name(named_after(e)),
-             gradients_known() && !use->added ? ": not added yet" : "");
-    int n = gradients_known() && use->added ? 3 : 1;
-    print_row(text, n, n, use->local, use->gradient, use->local * use->gradient);
-    return use->local * use->gradient;
+    const Tape *tape = &watched.model->tape;
+    const Entry *end = tape->entries + tape->n_entries, *found = end;
+    if (phase() != BACKWARD) return tape->entries;
+    double now = gradient_of(value), sum = 0, off = fabs(now), local, product;
+    for (const Entry *e = end; e-- > tape->entries;) {
+        if (!uses(e, value, &local, &product)) continue;
+        sum += product;
+        if (fabs(sum - now) >= off) continue;
+        off = fabs(sum - now);
+        found = e;
+    }
+    return found;
+}
+
+// How many entries use a value, from this one on.
+static size_t count_uses(const double *value, const Entry *e)
+{
+    const Tape *tape = &watched.model->tape;
+    size_t n = 0;
+    for (; e < tape->entries + tape->n_entries; e++)
+        n += e->a == value || second_operand(e) == value;
+    return n;
 }
 
 static void print_uses(double *value, size_t most)
 {
+    const Tape *tape = &watched.model->tape;
+    const Entry *from = added_from(value);
     bool known = gradients_known();
-    double sum = 0;
-    find_uses(value);
-    if (uses.n == 0) {
+    size_t n = count_uses(value, tape->entries), i = 0;
+    double sum = 0, local, product;
+    if (n == 0) {
         bool start = known && gradient_of(value) == 1;
         bool over = known || (place_of(value) && place_of(value)->position < latest_position());
         print("used by  nothing%s%s\n", over ? "" : " yet",
               start ? ": backward() starts here, with gradient 1" : "");
         return;
     }
-    print("used by  %zu entr%s of the tape\n", uses.n, uses.n == 1 ? "y" : "ies");
+    print("used by  %zu entr%s of the tape\n", n, n == 1 ? "y" : "ies");
     head_of("entry, for                            ", "derivative", known ? "gradient" : NULL,
             "product", NULL);
-    for (size_t i = 0; i < uses.n; i++) {
-        if (uses.all[i].added) sum += uses.all[i].local * uses.all[i].gradient;
-        if (i < most) print_use(&uses.all[i]);
+    for (const Entry *e = tape->entries; i < n; e++) {
+        if (!uses(e, value, &local, &product)) continue;
+        char text[256];
+        bool added = known && e >= from;
+        if (added) sum += product;
+        snprintf(text, sizeof text, "%td %s, %s%s", e - tape->entries, operations[e->op].name,
+                 value_name(named_after(e)), known && !added ? ": not added yet" : "");
+        if (i++ < most)
+            print_row(text, added ? 3 : 1, added ? 3 : 1, local, *grad(tape, e->out), product);
     }
-    if (uses.n > most) print("  and %zu more\n", uses.n - most);
+    if (n > most) print("  and %zu more\n", n - most);
     if (!known) return;
     bool right = close_to(sum, gradient_of(value));
     print_row(phase() == BACKWARD ? "the gradient so far"
@@ -238,18 +234,16 @@ void show_gain(void)
         print("  adam() has cleared it for the next step.\n");
         return;
     }
-    find_uses(p);
-    size_t first = 0;
-    while (first < uses.n && !uses.all[first].added) first++;
-    if (first == uses.n) return;
-    const Use *use = &uses.all[first];
-    const double *whole = named_after(use->entry);
-    int line = line_that_made(use->entry);
-    print("  entry %td: ", use->entry - tape->entries);
-    print_entry(use->entry);
-    print(whole == use->entry->out ? ", which is %s" : ", a part of %s", value_name(whole));
-    print("\n  adds %.*g, as use %zu of %zu, counted from the end\n", watched.digits,
-          use->local * use->gradient, uses.n - first, uses.n);
+    const Entry *e = added_from(p);
+    double local, product;
+    if (e == tape->entries + tape->n_entries || !uses(e, p, &local, &product)) return;
+    const double *whole = named_after(e);
+    int line = line_that_made(e);
+    print("  entry %td: ", e - tape->entries);
+    print_entry(e);
+    print(whole == e->out ? ", which is %s" : ", a part of %s", value_name(whole));
+    print("\n  adds %.*g, as use %zu of %zu, counted from the end\n", watched.digits, product,
+          count_uses(p, e), count_uses(p, tape->entries));
     print("  recorded by microgpt.c:%d\n", line);
     print_statement(line, "    ");
 }

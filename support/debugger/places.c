@@ -19,14 +19,6 @@ void watch(const Model *model, const Tokenizer *tokenizer)
     watched.tokenizer = tokenizer;
 }
 
-void *more_room(void *all, size_t *room, size_t size)
-{
-    *room = *room ? 2 * *room : 256;
-    all = realloc(all, *room * size);
-    if (!all) abort();
-    return all;
-}
-
 /* ------------------------------------------------------------------------
  * Where the program is.
  */

@@ -169,9 +169,8 @@ static const Stop stops[] = {
      "them about equally likely, near 1/27 = 0.037. The loss of this position is\n"
      "minus the logarithm of what the true next token got: near -log(1/27) = 3.3.\n"},
     {"train loss", "doc", "tape", NULL,
-     "Loss. Every position has one by now, each near 3.3, and the loss of the document\n"
-     "is their mean. All that was computed is on the tape, one entry for each\n"
-     "operation.\n"},
+     "Loss. Every position has one by now, each near 3.3, and the document's loss is\n"
+     "their mean. All that was computed is on the tape, one entry for each operation.\n"},
     {NULL, "", NULL, show_way_to_logits,
      "The way back, from the loss to the logits. backward() has run. For -log p of\n"
      "the target, calculus gives the gradient of every logit: its probability, minus\n"
@@ -190,27 +189,26 @@ static const Stop stops[] = {
      "not change the loss. Cover the last column, the gradient of fc1: what is in it?\n"},
     {NULL, "users layer0.attn_wo 3 5", NULL, NULL,
      "Seven gradients in one weight. Each of the seven positions used the parameter\n"
-     "layer0.attn_wo[3][5], as a factor: out = a * b, and a change of a counts b times\n"
-     "in out. So b, the derivative, times the gradient of out is the product of a row,\n"
-     "and all of these add up in one gradient. b is x_attn[5]: at position 3, what\n"
-     "stop 10 has put there. backward() has begun with the last row.\n"},
+     "layer0.attn_wo[3][5] as a factor: out = a * b. A change of a counts b times in\n"
+     "out, so b, the derivative, times the gradient of out is what a use adds, its\n"
+     "product. All seven add up. b is x_attn[5]: at position 3, what stop 10 has put\n"
+     "there. Cover the last column, too. backward() has begun with the last row.\n"},
     {NULL, "users wte 1 0|users lm_head 1 0", NULL, NULL,
      "What was not read. There is no b in the name, so nothing read its row of wte:\n"
-     "the gradient there is 0, and this step will not move it. But lm_head scored b at\n"
-     "every position, and each time too high by p: there, seven products add up.\n"},
+     "the gradient there is 0, and this step will not move it. But lm_head scored b\n"
+     "at every position, each time too high by p: there, seven products add up.\n"},
     {NULL, "moves layer0.attn_wo 3 5", "biggest moves", NULL,
      "Adam. Every parameter has its gradient. Adam keeps a running mean of the\n"
      "gradients, m, and of their squares, v, and moves the parameter against m_hat\n"
      "over the root of v_hat. In the first step these are the gradient and its size:\n"
-     "the move is the learning rate, 0.01, whatever the gradient is. Later it is less\n"
-     "where gradients change their sign from step to step. After this stop, the other\n"
-     "999 steps run without one: that takes some seconds.\n"},
+     "so the move is the learning rate, 0.01, upward where the gradient is negative.\n"
+     "Later it is less where gradients change their sign from step to step. After\n"
+     "this stop, the other 999 steps run without one: that takes some seconds.\n"},
     {"sample probs@0", "top5|draw", NULL, NULL,
      "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
-     "the temperature, 0.5: every difference between two scores is doubled, so that\n"
-     "what is likely becomes likelier. softmax makes probabilities of the scores, and\n"
-     "one token is drawn, here the first whose running sum is above a random number;\n"
-     "it is the next input.\n"},
+     "the temperature, 0.5, which doubles every difference: a is ahead of m by 0.18,\n"
+     "then by 0.36, and so e^0.36 = 1.4 times as likely, not 1.2. One token is drawn,\n"
+     "the first whose running sum is above a random number; it is the next input.\n"},
     {"sample probs@3", "attn 0|draw", NULL, NULL,
      "Three characters later. Where head 0 looks by now: no longer a quarter each, as\n"
      "the untrained head at stop 8.\n"},

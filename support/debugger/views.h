@@ -132,7 +132,6 @@ int line_that_made(const Entry *entry);
 const char *function_at(const void *pc);  // the one of microgpt.c; NULL: it is elsewhere
 const Matrix *find_matrix(const char *name);
 const Matrix *matrix_of(const double *value);
-void *more_room(void *all, size_t *room, size_t size);  // of an array of things of this size
 
 // names.c: texts are in memory that a later call uses again
 const char *value_name(const double *value);

@@ -71,7 +71,7 @@ while IFS='|' read -r what text commands; do
 done <<'END'
 a mistyped command is gdb's own to answer|Undefined command: "nonsense".|nonsense
 a watchpoint stops on the way to the next stop|New value = 0.0500619|watch -l x_attn[4];go;go
-and so does a breakpoint|$1 = 4|break softmax if n == 4;go;print n
+and so does a breakpoint|$1 = 4|break softmax if n == 4;go;go;go;print n
 at stop 8, attn_weights is set|= 0.2392316|print attn_weights[2]
 at stop 16, loss is|= 3.4873629|go 16;print *loss
 END
