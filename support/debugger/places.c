@@ -1,6 +1,6 @@
-/* places.c: what is on the tape, by name. The notes of notes.c become vectors: a name, which is read
- * from the source, and the values that the operation returned. Nothing is assumed about gpt(): what
- * a view shows is what the program did.
+/* places.c: what is on the tape, by name. survey() makes vectors of the notes, each with the values
+ * that a call returned: it comes before every view. Nothing is assumed about gpt(): what a view shows
+ * is what the program did.
  */
 #define _XOPEN_SOURCE 700
 #include "views.h"

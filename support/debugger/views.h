@@ -1,8 +1,8 @@
 /* views.h: what one can ask of a run that has stopped, in the build that make microgpt-debug makes.
  *
- * notes.c takes notes while the program runs; source.c reads names in microgpt.c; places.c puts both
- * together: every vector by name. commands.c has the table of commands, from which gdb's, lldb's and
- * the guide's are made. A command asks a View; tour.c walks through them.
+ * notes.c takes a note of every vector while the program runs; the script `note` has read its name in
+ * microgpt.c; places.c finds it again, by name or by a value. commands.c has the table of commands,
+ * from which gdb's, lldb's and the guide's are made. A command asks a View; tour.c walks through them.
  */
 #ifndef VIEWS_H
 #define VIEWS_H

@@ -1,6 +1,6 @@
 /* What a debugger should show in the first training step, computed by the fast engine: one line "KEY NUMBER" each.
  *
- *   figures FILE N_LAYER N_EMBD N_HEAD
+ *   figures N_LAYER N_EMBD N_HEAD
  *
  * In the fast engine's tape one entry is a whole vector, and the entries of a position come in a fixed order. So nothing
  * here rests on the atoms, or on how the views find their vectors.
@@ -9,7 +9,6 @@
 #include "../../microgpt.c"
 #undef main
 #include "../../support/run/job.h"
-#include <fcntl.h>
 #include <stdlib.h>
 
 static void figures(const char *key, size_t layer, size_t position, const double *x, size_t n)
@@ -75,31 +74,22 @@ int main(int argc, char **argv)
 {
     static Job job;
     Run *run = &job.run;
-    if (argc != 5) return 2;
+    if (argc != 4) return 2;
     job.o = default_options(RECIPE_MICROGPT);
     job.o.scalar = false;
-    job.o.config.n_layer = strtoul(argv[2], NULL, 10);
-    job.o.config.n_embd = strtoul(argv[3], NULL, 10);
-    job.o.config.n_head = strtoul(argv[4], NULL, 10);
+    job.o.data = "data/names.txt";
+    job.o.config.n_layer = strtoul(argv[1], NULL, 10);
+    job.o.config.n_embd = strtoul(argv[2], NULL, 10);
+    job.o.config.n_head = strtoul(argv[3], NULL, 10);
     *run = (Run){.config = &job.o.config, .rng = &job.rng, .job = &job};
     const Config *config = run->config;
     Model *model = &run->model;
+    if (!read_documents(run)) return report(false);
     random_seed(run->rng, config->seed);
-    unsigned char *bytes = NULL;
-    size_t n_bytes = 0;
-    int file = open_file(argv[1], O_RDONLY);
-    bool ok = file >= 0 && read_all(file, &bytes, &n_bytes, argv[1]) &&
-              new_tokenizer(&run->tokenizer) &&
-              split_documents(bytes, n_bytes, &run->docs, argv[1]);
-    if (ok) {
-        shuffle(&run->docs, run->rng);
-        find_characters(&run->tokenizer, &run->docs);
-        encode(&run->tokenizer, run->docs.text, run->docs.n_text);
-    }
-    if (!ok || !new_model(run)) {
-        fprintf(stderr, "%s\n", failure.text);
-        return 1;
-    }
+    shuffle(&run->docs, run->rng);
+    find_characters(&run->tokenizer, &run->docs);
+    encode(&run->tokenizer, run->docs.text, run->docs.n_text);
+    if (!new_model(run)) return report(false);
     init_parameters(model, run->rng, config);
 
     Tape *tape = &model->tape;
@@ -113,10 +103,5 @@ int main(int argc, char **argv)
     printf("loss %.17g\nparam_before %.17g\ngrad %.17g\n", *loss, *p, *grad(tape, p));
     adam(model, config, learning_rate(config, 0));
     printf("param_after %.17g\n", *p);
-    free(bytes);
-    free(run->docs.list);
-    free(run->docs.text);
-    free_tokenizer(&run->tokenizer);
-    free_model(model);
     return 0;
 }

@@ -118,5 +118,5 @@ figures()
         $CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c \
             support/[!d]*/*.c -lm || { not_ok "figures.c compiles" "a program" "an error"; finish; }
     fi
-    "$T/figures_of_the_engine" data/names.txt "$@" >"$T/figures"
+    "$T/figures_of_the_engine" "$@" >"$T/figures"
 }

@@ -11,10 +11,8 @@ for compiler in gcc clang; do
     if command -v $compiler >/dev/null 2>&1; then
         # shellcheck disable=SC2086
         sh support/debugger/note >"$T/noted.c"
-        log=$($compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN -DMICROGPT_DEBUG -I. -o "$T/debug-$compiler" \
-            "$T/noted.c" autograd.c support/[!d]*/*.c support/debugger/*.c -lm 2>&1) &&
-            ok "the debug build has no warnings with $compiler" ||
-            not_ok "the debug build has no warnings with $compiler" "none" "$log"
+        check "the debug build has no warnings with $compiler" $compiler $WARN -Werror -O0 -g -fno-inline -DAUTOGRAD_PLAIN \
+            -DMICROGPT_DEBUG -I. -o "$T/debug-$compiler" "$T/noted.c" autograd.c support/[!d]*/*.c support/debugger/*.c -lm
     else
         skip "the debug build has no warnings with $compiler" "no $compiler"
     fi
@@ -60,8 +58,7 @@ for file in .vscode/launch.json .vscode/tasks.json; do
     same "$file is JSON" v "$rest"
 done
 for target in $(sed -n 's/.*"command": "make \([^"]*\)".*/\1/p' .vscode/tasks.json); do
-    if make -n "$target" >"$T/log" 2>&1; then ok "tasks.json: make $target"; else
-        not_ok "tasks.json: make $target" "a target" "$(cat "$T/log")"; fi
+    check "tasks.json: make $target" make -n "$target"
 done
 for task in $(sed -n 's/.*"preLaunchTask": "\([^"]*\)".*/\1/p' .vscode/launch.json); do
     has "launch.json: there is a task $task" "\"label\": \"$task\"" .vscode/tasks.json
