@@ -200,10 +200,9 @@ static const Stop stops[] = {
     {NULL, "moves layer0.attn_wo 3 5", "biggest moves", NULL,
      "Adam. Every parameter has its gradient. Adam keeps a running mean of the\n"
      "gradients, m, and of their squares, v, and moves the parameter against m_hat\n"
-     "over the root of v_hat. In the first step these are the gradient and its size:\n"
-     "so the move is the learning rate, 0.01, upward where the gradient is negative.\n"
-     "Later it is less where gradients change their sign from step to step. After\n"
-     "this stop, the other 999 steps run without one: that takes some seconds.\n"},
+     "over the root of v_hat. In step 0 these are the gradient and its size: the move\n"
+     "is the learning rate, 0.01, upward where the gradient is negative; later less,\n"
+     "where gradients change their sign. The other 999 steps run without a stop.\n"},
     {"sample probs@0", "top5|draw", NULL, NULL,
      "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
      "the temperature, 0.5, which doubles every difference: a is ahead of m by 0.18,\n"
