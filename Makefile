@@ -84,7 +84,7 @@ $(DEBUG)/%.o: %.c $(DEBUG)/flags
 $(DEBUG)/support/debugger/notes.o: DEBUG_FLAGS += -g0
 
 # microgpt.c with notes of what it makes.
-$(DEBUG)/microgpt.c: microgpt.c autograd.h support/debugger/note
+$(DEBUG)/microgpt.c: microgpt.c autograd.c autograd.h support/debugger/note
 	@mkdir -p $(@D); sh support/debugger/note >$@
 
 $(DEBUG)/flags: always

@@ -10,20 +10,20 @@ function make(row,    part, n, i, usage, help, name) {
     for (i = 4; i <= n; i += 2) help = help part[i]
     name = usage
     sub(/ .*/, "", name)
-    own = row ~ /= NULL/
+    own = row ~ /NULL/
     if (to == "guide") print "| `" usage "` | " help " |"
-    if (to == "gdb") gdb(name, usage, help, row)
-    if (to == "lldb" && !own) lldb(name, usage, help, row)
+    if (to == "gdb") gdb(name, usage, help)
+    if (to == "lldb" && !own) lldb(name, usage, help)
 }
 
-function gdb(name, usage, help, row,    i, line) {
+function gdb(name, usage, help,    i, line) {
     if (!own) {
         print "define " name
         for (i = 0; i <= 3; i++) {
             line = line (i ? " $arg" i - 1 : "")
             print "if $argc == " i "\nask \"" name line "\""
-            if (row ~ /\.value/ && i == 1) print "if $expression\nview_at " name " $arg0 1\nend"
-            if (row ~ /\.pointer/ && i > 0) print "if $expression\nview_at " name " $arg0 " (i == 1 ? 1 : "$arg1") "\nend"
+            if (i == 1 && usage ~ /VALUE|EXPR/ || i == 2 && usage ~ /EXPR/)
+                print "if $expression\nview_at " name " $arg0 " (i == 1 ? 1 : "$arg1") "\nend"
             print "end"
         }
         if (name == "graph") print "draw_picture"
@@ -32,13 +32,13 @@ function gdb(name, usage, help, row,    i, line) {
     print "document " name "\n" usage ": " help ".\nend"
 }
 
-function lldb(name, usage, help, row) {
+function lldb(name, usage, help) {
     gsub(/`/, "", help)  # there it would be evaluated
     print "\ncommand regex -h \"" help ".\" -s \"" usage "\" -- " name
-    if (row ~ /\.pointer/) {
+    if (usage ~ /EXPR/) {
         print "s/^([^ ]+)$/expression -- command_at(\"" name "\", %1, 1)/"
         print "s/^([^ ]+) +([0-9]+)$/expression -- command_at(\"" name "\", %1, %2)/"
-    } else if (row ~ /\.value/) {
+    } else if (usage ~ /VALUE/) {
         print "s/^([][a-z_0-9.@ ]*)$/expression -- answer(\"" name " %1\", (void *)$pc)/"
         print "s/^(.+)$/expression -- command_at(\"" name "\", %1, 1)/"
     } else print "s/^(.*)$/expression -- answer(\"" name " %1\", (void *)$pc)/"

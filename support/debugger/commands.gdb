@@ -22,9 +22,6 @@ define ask
     set $expression = command($arg0, (void *) $pc)
   end
 end
-document ask
-ask "COMMAND": one of the commands that `views` lists, as gdb hands it to the program.
-end
 
 define view_at
   call command_at("$arg0", $arg1, $arg2)
@@ -43,12 +40,12 @@ define at
     set $line = line_of("$arg0", "$arg1")
     if $line == 0
       printf "$arg0() has no line with this text.\n"
-    else
-      if $argc == 2
-        eval "tbreak microgpt.c:%d", $line
-      else
-        eval "tbreak microgpt.c:%d if $arg2", $line
-      end
+    end
+    if $line && $argc == 2
+      eval "tbreak microgpt.c:%d", $line
+    end
+    if $line && $argc > 2
+      eval "tbreak microgpt.c:%d if $arg2", $line
     end
   end
 end
@@ -110,19 +107,20 @@ define walk
   run
 end
 
+# Where walk_to() says that a stop is behind (0), the program starts again for it.
 define go
-  set $ahead = $_thread && $argc == 0
-  if $_thread && $argc
-    set $ahead = walk_to($arg0)
+  set $where = $_thread != 0
+  if $argc && $_thread
+    set $where = walk_to($arg0)
   end
-  if $ahead == 1
-    continue
+  if $argc && $where == 0
+    eval "set environment MICROGPT_TOUR %d in a debugger", $arg0
   end
-  if $ahead == 0
-    if $argc
-      eval "set environment MICROGPT_TOUR %d in a debugger", $arg0
-    end
+  if $where == 0
     run
+  end
+  if $where == 1
+    continue
   end
 end
 document go
@@ -140,7 +138,7 @@ define back
   eval "go %d", walk_number() - 1
 end
 document back
-To the stop before this one. The program starts again for it.
+To the stop before this one.
 end
 
 # What `step` does not enter: what makes room, and what is there for speed alone.

@@ -10,57 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 20, SHOWN = 4 };  // of many terms, so many are shown
+enum { SHOWN = 4 };  // of many terms, the most that are shown
 
 // The values that a value was made from. A sum without a name in between is taken as one.
 typedef struct {
     const Entry *entry;  // NULL: a leaf
-    const double **terms;
     size_t n;
+    const double *terms[SHOWN];  // the first of n
 } Made;
 
 static Made made_from(const double *value)
 {
     Made made = {.entry = maker(value)};
-    size_t n = 1;
-    if (!made.entry) return made;
     const Entry *e = made.entry;
-    for (const Entry *k = e; k && k->op == OP_ADD && (k == e || !has_name(k->out));
-         k = maker(k->a)) {
-        n++;
-    }
-    made.terms = malloc((n + 1) * sizeof *made.terms);
-    if (!made.terms) abort();
-    made.n = n;
-    if (e->op != OP_ADD) {
+    if (!e) return made;
+    const double *second = second_operand(e);
+    made.n = second && second != e->a ? 2 : 1;
+    made.terms[0] = e->a;
+    made.terms[1] = second;
+    if (e->op != OP_ADD) return made;
+    for (made.n = 1; e && e->op == OP_ADD && (e == made.entry || !has_name(e->out)); made.n++) {
         made.terms[0] = e->a;
-        made.terms[1] = second_operand(e);
-        made.n = made.terms[1] && made.terms[1] != e->a ? 2 : 1;
-        return made;
+        e = maker(e->a);
     }
-    for (size_t i = n; i-- > 1; e = maker(e->a)) {
-        made.terms[i] = second_operand(e);
-        made.terms[0] = e->a;
+    e = made.entry;
+    for (size_t i = made.n; i-- > 1; e = maker(e->a)) {
+        if (i < SHOWN) made.terms[i] = second_operand(e);
     }
     return made;
 }
 
-// The toy of `make graph`: values that no line of microgpt.c has made, and so their names.
-static const double *toy[5];
-static const char *const toy_names[] = {"a", "b", "c", "a * b", "sum"};
-
-// The name in a node, with a bar after it; "" if it has none.
-static void name_node(const double *value, char name[128])
-{
-    name[0] = '\0';
-    for (int i = 0; i < 5; i++) {
-        if (toy[i] == value) snprintf(name, 128, "%s | ", toy_names[i]);
-    }
-    if (has_name(value)) snprintf(name, 128, "%s | ", value_name(value));
-}
-
-// What an operation is called in a node.
-static void name_operation(const double *value, const Made *made, char name[64])
+// What a node says: its operation, its data and, after backward(), its gradient.
+static void name_operation(const Made *made, const double *value, char name[64])
 {
     const Entry *e = made->entry;
     char atom[64] = "";
@@ -70,7 +51,7 @@ static void name_operation(const double *value, const Made *made, char name[64])
     else if (e->op == OP_ADD)
         snprintf(name, 64, made->n > 2 ? "sum of %zu" : "+", made->n);
     else if (e->op == OP_MUL)
-        snprintf(name, 64, e->a == second_operand(e) ? "^ 2" : "*");
+        snprintf(name, 64, made->n == 1 ? "^ 2" : "*");
     else
         snprintf(name, 64, "%s", atom[0] == ' ' ? atom + 1 : operations[e->op].name);
 }
@@ -81,14 +62,13 @@ static void print_tree(const double *value, int level, int *lines)
     enum { SCREEN = 20 };
     Made made = made_from(value);
     char operation[64];
-    name_operation(value, &made, operation);
+    name_operation(&made, value, operation);
     if (++*lines <= SCREEN) {
         print("%*s", 2 * level, "");
         if (has_name(value)) print("%s ", value_name(value));
         print("= %.*g", watched.digits, data_of(value));
-        if (gradients_known()) {
+        if (gradients_known())
             print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
-        }
         print("  (%s)\n", operation);
     }
     size_t most = watched.depth > 3 ? 1 : SHOWN - 1;
@@ -101,23 +81,26 @@ static void print_tree(const double *value, int level, int *lines)
     }
     if (level == 0 && *lines > SCREEN)
         print("and %d lines more: the picture has all\n", *lines - SCREEN);
-    free(made.terms);
 }
 
-// The picture: each node once, with its name, its operation, its data and its gradient.
+// The toy of `make graph`: values that no line of microgpt.c has made, and so their names.
+static const double *toy[5];
+static const char *const toy_names[] = {"a", "b", "c", "a * b", "sum"};
+
+// The picture: each node once.
 static void draw_node(FILE *file, const double *value, int level, unsigned char *drawn, size_t most)
 {
     size_t number = value_number(value);
     if (drawn[number]) return;
     drawn[number] = 1;
     Made made = made_from(value);
-    char operation[64], name[128];
-    name_operation(value, &made, operation);
-    name_node(value, name);
-    fprintf(file, "  v%zu [label=\"%s%s | data %.4g", number, name, operation, data_of(value));
-    if (gradients_known()) {
-        fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
-    }
+    char operation[64];
+    const char *name = has_name(value) ? value_name(value) : "";
+    for (int i = 0; i < 5; i++) name = toy[i] == value ? toy_names[i] : name;
+    name_operation(&made, value, operation);
+    fprintf(file, "  v%zu [label=\"%s%s%s | data %.4g", number, name, *name ? " | " : "", operation,
+            data_of(value));
+    if (gradients_known()) fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
     fprintf(file, "\"%s];\n", made.entry ? "" : ", style=filled, fillcolor=\"#f0f0f0\"");
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
         if (made.n > most + 1 && i == most) {
@@ -129,7 +112,6 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
         draw_node(file, made.terms[i], level + 1, drawn, most);
         fprintf(file, "  v%zu -> v%zu;\n", value_number(made.terms[i]), number);
     }
-    free(made.terms);
 }
 
 static bool draw(const double *value, const char *path, size_t most)
@@ -147,20 +129,11 @@ static bool draw(const double *value, const char *path, size_t most)
     return file && fclose(file) == 0;
 }
 
-void show_graph(double *value)
+void show_graph(const Question *q)
 {
     remove(".build/graph.dot");
-    print_tree(value, 0, &(int){0});
-    if (draw(value, ".build/graph.dot", SHOWN)) print("For Graphviz: .build/graph.dot\n");
-}
-
-void show_depth(int depth)
-{
-    if (depth < 1 || depth > MAX_DEPTH) {
-        print("A graph is 1 to %d operations deep.\n", MAX_DEPTH);
-        return;
-    }
-    watched.depth = depth;
+    print_tree(q->value, 0, &(int){0});
+    if (draw(q->value, ".build/graph.dot", SHOWN - 1)) print("For Graphviz: .build/graph.dot\n");
 }
 
 // make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down
@@ -175,8 +148,7 @@ void draw_if_asked(void)
         Tape *tape = &watched.model->tape;
         double *a = ag_scalar(tape, 2), *b = ag_scalar(tape, -3), *c = ag_scalar(tape, 10);
         double *product = ag_mul(tape, a, b, 1), *sum = ag_add(tape, product, c, 1);
-        const double *all[] = {a, b, c, product, sum};
-        memcpy(toy, all, sizeof toy);
+        memcpy(toy, (const double *[]){a, b, c, product, sum}, sizeof toy);
         value = ag_relu(tape, sum, 1);
         backward(tape, value);
         if (!survey()) exit(1);

@@ -28,52 +28,63 @@ static void walk_on(bool at_adam)
     }
 }
 
+static int number_or_none(size_t number) { return number == NOWHERE ? NONE : (int)number; }
+
 // Adds a note. Those of a tape that has been dropped since are forgotten.
-static Note *add_note(const char *function, int line, const size_t loops[3])
+static Place *add_note(int line, const size_t loops[3])
 {
     if (notes_are_old()) notes.n = notes.n_open = 0;
     if (notes.n == 0) notes.phase = FORWARD;
     if (notes.n_open == MAX_OPEN) notes.n_open = 0;  // a run that ran out of memory left them
     if (notes.n == notes.room) {
-        notes.all = more_room(notes.all, &notes.room, sizeof *notes.all);
+        notes.room = notes.room ? 2 * notes.room : 256;
+        notes.all = realloc(notes.all, notes.room * sizeof *notes.all);
+        if (!notes.all) abort();
     }
-    Note *note = &notes.all[notes.n++];
-    *note = (Note){.function = function,
-                   .line = line,
-                   .loops = {loops[0], loops[1], loops[2]},
-                   .outer = NONE,
-                   .first = notes.tape ? notes.tape->n_entries : 0};
+    Place *note = &notes.all[notes.n++];
+    *note = (Place){.line = statement_of(line),
+                    .operation = "",
+                    .position = number_or_none(loops[0]),
+                    .layer = number_or_none(loops[1]),
+                    .head = number_or_none(loops[2]),
+                    .name = "",
+                    .outer = NONE,
+                    .first = notes.tape ? notes.tape->n_entries : 0};
     return note;
 }
 
-void note_begin(const Tape *tape, const char *operation, const char *function, int line,
-                const size_t loops[3])
+void note_begin(const Tape *tape, const char *operation, int line, const size_t loops[3])
 {
     if (notes.tape != tape || notes_are_old()) notes.n = notes.n_open = 0;
     if (notes.n == 0) notes.phase = FORWARD;
     notes.tape = tape;
     bool argument = false;
     int outer = NONE;
+    const Line *statement = statement_of(line);
     for (size_t i = notes.n_open; i-- > 0 && outer == NONE;) {
-        const Note *open = &notes.all[notes.open[i]];
-        if (strcmp(open->operation, function) == 0) outer = (int)notes.open[i];
-        bool beside = strcmp(open->function, function) == 0;
-        if (beside && statement_start(open->line) == statement_start(line)) argument = true;
+        const Place *open = &notes.all[notes.open[i]];
+        if (strcmp(open->operation, statement->function) == 0) outer = (int)notes.open[i];
+        if (open->line == statement) argument = true;
     }
     if (outer == NONE && !argument) walk_on(false);
-    Note *note = add_note(function, line, loops);
+    Place *note = add_note(line, loops);
     note->operation = operation;
     note->outer = outer;
     note->argument = argument;
+    if (outer != NONE) {
+        note->position = notes.all[outer].position;
+        note->layer = notes.all[outer].layer;
+        note->head = notes.all[outer].head;
+    }
     notes.open[notes.n_open++] = notes.n - 1;
 }
 
 double *note_end(double *result)
 {
-    Note *note = notes.n_open ? &notes.all[notes.open[--notes.n_open]] : NULL;
+    Place *note = notes.n_open ? &notes.all[notes.open[--notes.n_open]] : NULL;
     if (!note) return result;
     note->end = notes.tape->n_entries;
-    note->result = result;
+    note->at = result;
     if (note->outer == NONE && !note->argument) walk_sees(note);
     return result;
 }
@@ -85,24 +96,45 @@ double *note_leaves(double *result, size_t n)
     return result;
 }
 
-double *note_pointer(const char *function, int line, const size_t loops[3], double *to)
+double *note_pointer(int line, const size_t loops[3], double *to)
 {
-    Note *note = add_note(function, line, loops);
-    note->operation = "";
+    Place *note = add_note(line, loops);
     note->pointer = true;
     note->end = note->first;
-    note->result = to;
+    note->at = to;
     if (to) walk_sees(note);
     return to;
 }
 
-void note_functions(const Function functions[]) { notes.functions = functions; }
+void note_source(const Function functions[], const Line lines[])
+{
+    notes.functions = functions;
+    notes.lines = lines;
+    while (lines[notes.n_lines].code) notes.n_lines++;
+}
+
+// While sampling, what is left of a position before: a row of the cache.
+static void note_cached(const char *name, double *cache, size_t position, size_t layer)
+{
+    Place *row =
+        add_note(line_that_names(name)->starts, (const size_t[]){position, layer, NOWHERE});
+    row->n_leaves = watched.model->n_embd;
+    row->at = cache + position * row->n_leaves;
+    row->end = row->first;
+}
 
 void note_position(const Tape *tape, size_t position)
 {
     walk_on(false);
     notes.position = position;
     notes.position_entries = tape->n_entries;
+    if (!watched.model || !sampling()) return;
+    for (size_t t = 0; t < position; t++) {
+        for (size_t layer = 0; layer < watched.model->n_layer; layer++) {
+            note_cached("k", watched.model->keys[layer], t, layer);
+            note_cached("v", watched.model->values[layer], t, layer);
+        }
+    }
 }
 
 // Until backward() has cleared all gradients and set this one to 1, it is no number that it sets.

@@ -1,8 +1,8 @@
 /* views.h: what one can ask of a run that has stopped, in the build that make microgpt-debug makes.
  *
- * notes.c takes notes while the program runs; source.c reads names in microgpt.c; places.c puts both
- * together: every vector by name. views.c shows them, graph.c draws them, tour.c walks through them.
- * commands.c has the table of commands, from which gdb's, lldb's and the guide's are made.
+ * notes.c takes a note of every vector while the program runs; the script `note` has read its name in
+ * microgpt.c; places.c finds it again, by name or by a value. commands.c has the table of commands,
+ * from which gdb's, lldb's and the guide's are made. A command asks a View; tour.c walks through them.
  */
 #ifndef VIEWS_H
 #define VIEWS_H
@@ -21,21 +21,46 @@ void answer(const char *line, const void *pc);
 // In the views, LATEST is the position that gpt() was called for last; ALL means all of them.
 enum { LATEST = -1, NONE = -1, ALL = -2, WIDTH = 79 };
 
+// A question: the words of a command, as the table says what they are.
+typedef struct {
+    const char *name;       // NAME, OP or WHAT
+    const char *from, *to;  // VALUE B, if B is given
+    int number[2];          // the numbers, in their order; LATEST: not given
+    double *value;          // VALUE or EXPR
+    const void *pc;
+} Question;
+typedef void View(const Question *q);
+
 typedef enum { FORWARD, BACKWARD, GRADIENTS, MOVED } Phase;
 
-// A vector: its name, and where it is.
+// What the script `note` knows of microgpt.c: its functions, and its lines.
 typedef struct {
-    char name[40];
-    const char *meaning;        // what the source says of it
-    const char *function;       // of microgpt.c
-    int line;                   // of the source
-    int layer, head, position;  // NONE: it belongs to none
-    int outer;                  // the vector that it was made for, in places(); or NONE
-    bool inner;                 // a call in gpt() made it for itself
-    bool pointer;               // a name for a slice of another vector
-    double *at;                 // [n]
+    const char *name;
+    void (*at)(void);
+} Function;
+typedef struct {
+    const char *code, *comment;  // without indentation
+    const char *function;        // that it is in
+    int starts;                  // the line where its statement starts; 0: there is no such line
+    const char *name, *meaning;  // of what the statement makes; "" if it has none
+    bool of_engine;              // autograd.c, too, has a variable of this name
+} Line;
+
+// A note of a call that makes values, or of a pointer that is set to some. It becomes a vector, which
+// has a name, once survey() has found how many values there are.
+typedef struct {
+    const Line *line;           // where the statement starts
+    const char *operation;      // what was called
+    int layer, head, position;  // the loops that it is in; NONE: not in this one
+    int outer;                  // the note of the call in gpt() that this one is part of, or NONE
+    bool argument;              // of another call in the same statement
+    bool pointer;               // no call: a name for a slice of another vector
+    size_t first, end;          // the entries of the tape that it recorded
+    size_t n_leaves;            // how many leaves it makes; 0: it is no leaf
+    double *at;                 // [n] what it returned; NULL: it is still at work
+    const char *name;           // found by survey(), and the rest: "" if it is no vector
     size_t n;
-    const Entry *from, *to;  // the entries that made it; NULL: it is not on the tape
+    const Entry *from, *to;  // NULL: it is a pointer
 } Place;
 
 typedef struct {
@@ -56,27 +81,10 @@ typedef struct {
     double *p, *g, *m, *v;  // [num_params] before it moved them; NULL: there was no such step
 } Moved;
 
-typedef struct {
-    const char *operation, *function;  // what was called, and where
-    int line;                          // of the source
-    size_t loops[3];                   // pos_id, li, h; NOWHERE: it is in no such loop
-    size_t first, end;                 // the entries of the tape that it recorded
-    size_t n_leaves;                   // how many leaves it makes; 0: it is no leaf
-    int outer;                         // the note of the call that this one is part of, or NONE
-    bool argument;                     // of another call in the same line
-    bool pointer;                      // no call: a pointer is set
-    double *result;                    // NULL: it is still at work
-} Note;
-
 #define NOWHERE SIZE_MAX
 enum { MAX_OPEN = 16 };
 typedef struct {
-    const char *name;
-    void (*at)(void);
-} Function;
-
-typedef struct {
-    Note *all;  // [n]
+    Place *all;  // [n]
     size_t n, room;
     size_t open[MAX_OPEN];  // the calls that have not returned yet
     size_t n_open;
@@ -88,27 +96,19 @@ typedef struct {
     Moved moved[2];             // the latest step, and the one before it
     Random random;              // before the latest draw
     const Function *functions;  // of microgpt.c, up to one without a name
+    const Line *lines;          // [n_lines]
+    int n_lines;
 } Notes;
 extern Notes notes;
 bool notes_are_old(void);
 
-// source.c
-typedef struct {
-    char *text;
-    char **lines;  // [n]
-    int n;
-} Source;
-extern Source source;
-char *read_text(const char *name);
-void read_source(void);
-const char *source_line(int line);
+// source.c: lines are counted from 1
+const Line *source_line(int line);
+const Line *statement_of(int line);
+const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
-bool ends_statement(int line);
-int statement_start(int line);
-bool name_in_source(int line, char name[40], const char **meaning);
 void print_statement(int line, const char *indent);  // the code, without its comment
 void print_comment(int line, const char *indent);
-const char *comment_on(int line);
 
 // places.c
 bool survey(void);  // finds every vector; false: nothing to show, and said so
@@ -116,8 +116,6 @@ Phase phase(void);  // as survey() found it
 bool sampling(void);
 int latest_position(void);
 const Moved *moved(int before);  // the latest step, or the one before it; NULL if there was none
-size_t n_places(void);
-const Place *place(size_t i);
 const Place *find_place(const char *name, int position);
 const Place *need_place(const char *name, int position);  // says so, if there is none
 const Place *place_of(const double *value);
@@ -127,63 +125,78 @@ bool is_parameter(const double *value);
 size_t value_number(const double *value);
 size_t n_numbers(void);               // all value numbers are below
 double data_of(const double *value);  // its data, as it was when the tape was recorded
-double *second_operand(const Entry *e);
+bool gradients_known(void);           // while backward() is under way, they are sums so far
+double gradient_of(double *value);
 const Entry *maker(const double *value);
 int line_that_made(const Entry *entry);
-const char *function_at(const void *pc);      // the one of microgpt.c; NULL: it is elsewhere
-const char *value_name(const double *value);  // of the last few that were asked for
-const char *place_name(const Place *place);
-bool has_name(const double *value);
-int is_value_name(const char *name, const void *pc);
-double *find_value(const char *name, int i, int j);
-double *find_parameter(const char *name, int row, int column);
+const char *function_at(const void *pc);  // the one of microgpt.c; NULL: it is elsewhere
 const Matrix *find_matrix(const char *name);
 const Matrix *matrix_of(const double *value);
+
+// names.c: texts are in memory that a later call uses again
+const char *value_name(const double *value);
+const char *place_name(const Place *place);
+bool has_name(const double *value);
+bool is_value_name(const char *name, const void *pc);
+double *find_value(const char *name, int i, int j);
+double *find_parameter(const char *name, int row, int column);
+const Line *line_of_vector(const char *name);
+const char *skip_prefix(const char *name, int *layer, int *head);
 const char *token_text(size_t token);
 size_t token_at(int position);
-const char *text_at(int position);                      // the text of that token
-void *more_room(void *all, size_t *room, size_t size);  // of an array of things of this size
+const char *text_at(int position);  // the text of that token
 
-// views.c
-PRINTF_LIKE(1, 2) void print(const char *format, ...);
-void number(double x);
-void row_of(const char *label, int n, ...);  // a row of a table: n numbers
-void head_of(const char *label, ...);        // its headings, up to a NULL
-bool gradients_known(void);
-double gradient_of(double *value);
-// An entry as an atom: the words before and after its first operand; its value; how much that changes
-// per small change of each operand; and its constant.
+// atoms.c
 typedef struct {
-    const char *before, *after;
-    double value, derivative[2], c;
+    const char *before, *after;  // the words around the first operand
+    double value;
+    double derivative[2];  // how much the value changes per small change of each operand
+    double c;              // the constant, as it is written
 } Atom;
 Atom atom(const Entry *e);
+double *second_operand(const Entry *e);  // or NULL
 void name_atom(const Entry *e, const char *a, const char *b, char text[], size_t room);
-void show_document(void), show_map(void), show_tape(void), show_draw(void);
-void show_here(const void *pc);
-void show_vector(const char *name, int position), show_row(const char *name, int i);
-void show_around(const char *operation, int position), show_biggest(const char *what, int n);
-void show_cache(int position), show_top(int position), show_layer(int layer),
-    show_digits(int digits);
-void show_head(int head, int position), show_attention(int head, int position);
-void show_landing(int head, int position), show_silence(int head, int position);
-void show_parameter(const char *name, int row, int column);
-void show_moves(const char *name, int row, int column);
-void show_value(double *value), show_users(double *value), show_nudge(double *value);
-void show_local(const char *of, const char *with_respect_to), show_values(double *x, int n);
+
+// print.c
+PRINTF_LIKE(1, 2) void print(const char *format, ...);
+void number(double x);
+void heading(const char *text);
+void numbers(int n, ...);              // the rest of a row: n numbers
+void head_of(const char *label, ...);  // a heading row: all up to a NULL
+void data_and_grad(double *value);
+void headings(const char *data);  // of the two
+typedef struct {
+    const Place *place;
+    const char *heading;
+} Column;
+void side_by_side(const Column column[], int n, size_t rows);  // at most so many
+
+// The views, and what they share with others.
+View show_document, show_map, show_here, show_vector, show_row, show_around, show_values, show_tape;
+View show_head, show_cache, show_attention, show_landing;  // attention.c
+const Place *asked_of_head(const Question *q, const char *name);
 extern const char *const head_slices[];  // q_h, k_h, v_h; NULL ends it
+const Place *head_place(int head, const char *name, int position, bool need);
 void show_head_slice(int head, const char *name, int position);
+int position_looked_at(const Place *p, size_t i);
+View show_top, show_draw;  // predictions.c
+void find_probs(const Place *logits, const Place *probs, double *p);
+void show_ranking(const double *p, const Place *logits, int n_columns,
+                  const double *const column[]);
+size_t rank(const double *size, size_t n, size_t best[], size_t most);
+View show_parameter, show_moves, show_biggest;  // parameters.c
+bool close_to(double a, double b);
+View show_origin, show_users;  // origins.c
 double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
-
-// graph.c
-void show_graph(double *value);
-void show_depth(int depth);
+View show_nudge, show_silence;  // what_if.c
+View show_graph;                // graph.c
+enum { MAX_DEPTH = 20 };
 void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
 
 // tour.c: the walk. notes.c asks it at every note.
 bool walk_is_due(bool at_adam);
-void walk_sees(const Note *note);
+void walk_sees(const Place *note);
 void walk_arrive(void);
 int walk_to(int stop);
 int walk_stays(void);

@@ -60,23 +60,40 @@ if command -v lldb >/dev/null 2>&1 && lldb --no-lldbinit -b -o 'breakpoint set -
     have_lldb=1
 fi
 
-# ask ARGUMENTS <COMMANDS: a gdb session into $T/session.
+has_debugger() { if [ "$1" = gdb ]; then [ "$have_gdb" ]; else [ "$have_lldb" ]; fi; }
+
+# ask ARGUMENTS <COMMANDS: a gdb session into $T/session. ask_in NAME ARGUMENTS <COMMANDS: in a copy (see below). ask_lldb ARGUMENTS
+# <COMMANDS: an lldb session.
 ask()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug $1 >"$T/session" 2>&1 </dev/null
+    gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug ${1:-} >"$T/session" 2>&1 </dev/null
 }
-
-# ask_lldb ARGUMENTS <COMMANDS: an lldb session into $T/session. lldb_part COMMAND: what this command printed there.
+ask_in()
+{
+    cat >"$T/commands"
+    # shellcheck disable=SC2086
+    (cd "$T/$1" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug ${2:-}) \
+        >"$T/session" 2>&1 </dev/null
+}
 ask_lldb()
 {
     cat >"$T/commands"
     # shellcheck disable=SC2086
-    lldb --no-lldbinit -b -o 'command source -s true .build/debug/commands.lldb' -s "$T/commands" -- ./microgpt-debug $1 2>&1 \
+    lldb --no-lldbinit -b -o 'command source -s true .build/debug/commands.lldb' -s "$T/commands" -- ./microgpt-debug ${1:-} 2>&1 \
         </dev/null | tr -d '\r' >"$T/session"
 }
-lldb_part() { awk -v name="(lldb) $1" 'index($0, "(lldb) ") == 1 { on = $0 == name; next } on' "$T/session"; }
+
+# session DEBUGGER ARGUMENTS <COMMANDS: the same in either. said COMMAND: what this command printed there.
+session()
+{
+    if [ "$1" = lldb ]; then ask_lldb "${2:-}"; else sed 's/.*/echo @&\\n\n&/' | ask "${2:-}"; fi
+}
+said()
+{
+    awk -v name="$1" '/^@|^\(lldb\) / { on = $0 == "@" name || $0 == "(lldb) " name; next } on' "$T/session"
+}
 
 # copied NAME SCRIPT: a copy of the program in $T/NAME, with microgpt.c changed by sed. changed NAME SCRIPT builds it, too.
 copied()
@@ -101,5 +118,5 @@ figures()
         $CC $WARN -Wno-unused-function -O2 -I. -o "$T/figures_of_the_engine" tests/debugger/figures.c autograd.c \
             support/[!d]*/*.c -lm || { not_ok "figures.c compiles" "a program" "an error"; finish; }
     fi
-    "$T/figures_of_the_engine" data/names.txt "$@" >"$T/figures"
+    "$T/figures_of_the_engine" "$@" >"$T/figures"
 }

@@ -12,50 +12,15 @@ figures 1 16 4
 : "${SEED:=$(date +%s)}"
 
 # The views, as the guide's table has them; H, P and so on are drawn.
-cat >"$T/views" <<'END'
-doc
-map
-here
-vec
-vec q P
-vec head1.attn_weights
-vec probs.exps P
-row NAME P
-row wte 24
-around rmsnorm P
-around residual
-head H P
-head H
-cache
-cache P
-attn H P
-lands H P
-silence H P
-silence H all
-biggest moves 3
-biggest gradients
-vec head2.k_h P
-top5
-top5 P
-draw
-param layer0.attn_wo 3 5
-moves layer0.attn_wo 3 5
-explain NAME 1 P
-explain layer0.attn_wo 3 5
-explain loss
-explain head1.attn_logits 0 P
-users x_mid 0 P
-users wte 24 0
-graph NAME 0 P
-nudge NAME 0 P
-nudge head1.attn_logits[0]@P head1.attn_weights[0]@P
-look watched.model->params 2
-tape
-digits 17
-layer 0
+tr '|' '\n' >"$T/views" <<'END'
+doc|map|here|vec|vec q P|vec head1.attn_weights|vec probs.exps P|row NAME P|row wte 24|around rmsnorm P|around residual
+head H P|head H|cache|cache P|attn H P|lands H P|silence H P|silence H all|biggest moves 3|biggest gradients
+vec head2.k_h P|top5|top5 P|draw|param layer0.attn_wo 3 5|moves layer0.attn_wo 3 5|explain NAME 1 P
+explain layer0.attn_wo 3 5|explain loss|explain head1.attn_logits 0 P|users x_mid 0 P|users wte 24 0|graph NAME 0 P
+nudge NAME 0 P|nudge head1.attn_logits[0]@P head1.attn_weights[0]@P|look watched.model->params 2|tape|digits 17|layer 0
 END
-for name in $(sed -n 's/^| `\([a-z0-9]*\).*` | .*/\1/p' support/debugger/README.md | sort -u); do
-    case $name in softmax | linear | rmsnorm | ag | backward | adam | question | watchgrad | views | at | depth | rewind | begin) continue ;; esac
+for name in $(sed -n 's/^    {"\([a-z0-9]*\).*/\1/p' support/debugger/commands.c); do
+    case $name in watchgrad | views | at | depth | rewind | begin) continue ;; esac
     check "the views that are asked have $name" grep -q "^$name" "$T/views"
 done
 
@@ -109,23 +74,9 @@ judged()
 stops 50 >"$T/script"
 ask '--steps 90 --samples 60' <"$T/script"
 judged "as it is" 300
-# Whatever is shown of the first document is what the engine has.
-for key in q:attn_wq x_wo:attn_wo fc1:mlp_fc1 fc2:mlp_fc2 logits:logits emb:emb x_out:x_out; do
-    for p in 0 1 2 3 4 5 6; do
-        echo "row ${key%:*} $p"
-    done
-done >"$T/rows"
-{ printf '%s\n' begin 'tbreak adam' continue 'digits 17'; sed 's/.*/echo @&\\n\n&/' "$T/rows"; } | ask ''
-near "all vectors of the first document" "$(while read -r _ name p; do
-    key=$(echo 'q:attn_wq x_wo:attn_wo fc1:mlp_fc1 fc2:mlp_fc2 logits:logits emb:emb x_out:x_out' | tr ' ' '\n' | sed -n "s/^$name://p")
-    figure "$key:0:$p"
-done <"$T/rows")" "$(sed -n 's/^ *\[ *[0-9]*\]//p' "$T/session")"
-
 changed shared 's/double \*k_h = keys\[li\] + hs;/double *k_h = keys[li] + h \/ 2 * 2 * head_dim;/
     s/x = ag_relu(tape, x, \([a-z_]*\));/x = ag_log(tape, ag_add_const(tape, ag_exp(tape, x, \1), 1, \1), \1);/'
 SEED=$((SEED + 1))
-stops 16 >"$T/commands"
-(cd "$T/shared" && gdb -nx -q -batch -x .build/debug/commands.gdb -x "$T/commands" --args ./microgpt-debug --steps 90 --samples 60 \
-    >"$T/session" 2>&1 </dev/null)
+stops 16 | ask_in shared '--steps 90 --samples 60'
 judged "with a changed gpt()" 90
 finish
