@@ -128,8 +128,7 @@ same "shown: the documents held out" "$(in_text 'it is `\(held out: [^`]*\)`')" 
     "$(cd "$S" && ./microgpt --holdout 3000 --quiet --samples 0 | tail -n 1)"
 lines() { cat "$@" | wc -l; }
 for figure in "| \\([0-9,]*\\) to read: $(lines microgpt.c autograd.c autograd.h)" \
-    "; \\([0-9,]*\\) with .support: $(lines microgpt.c autograd.c autograd.h support/[!d]*/*.[ch])" \
-    "and \\([0-9,]*\\) more for the debugger: $(lines support/debugger/*.[ch])"; do
+    "; \\([0-9,]*\\) in .support: $(lines support/*/*.[ch])"; do
     said=$(in_text "${figure%: *}" | tr -d ,)
     check "shown: lines of code: $said, there are ${figure##*: }" [ $((said - ${figure##*: })) -le 150 -a $((${figure##*: } - said)) -le 150 ]
 done
@@ -151,7 +150,17 @@ heads >"$T/out"
 same_file "shown: the table of heads" "$T/expected" "$T/out"
 same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
     { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
-    "$(sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p' tests/README.md)"
+    "$(tr '\n' ' ' <tests/README.md | sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p')"
+# The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
+sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
+same "own_data: ten lists, no line twice" "10 0" \
+    "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
+sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md | sed 's/ W$//' >"$T/advised"
+same "rows of advice" "3 3" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
+    grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
+sh tests/bench/own_data none >"$T/out" 2>&1
+same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
+
 # The programs that use the engine: each compiled by the line that is shown, in a folder with nothing but the engine's two
 # files, without a warning, prints what is shown.
 mkdir -p "$T/example"
@@ -169,11 +178,12 @@ for name in example learn; do
     same_file "shown: what $name.c prints" "$T/expected" "$T/out"
 done
 
-# Attention, line by line: every row of the table is a statement of gpt(), in the order of the lesson's lines.
+# Attention, line by line: every row of the guide's table is a statement of gpt(), in the order of the lesson's lines.
 plain() { sed 's|//.*||' | tr -s ' \n' ' ' | sed 's/( /(/g'; }
 sed -n '/^double \*gpt(/,/^}/p' microgpt.c | plain >"$T/gpt"
-sed -n 's/^| 1[23][0-9] | .* | `\(.*\)` |$/\1/p' README.md >"$T/statements"
-same "lines 123 to 133 are in the table" "$(seq 123 133 | tr '\n' ' ')" "$(sed -n 's/^| \(1[23][0-9]\) | .* | `.*` |$/\1/p' README.md | tr '\n' ' ')"
+sed -n 's/^| 1[23][0-9] | .* | `\(.*\)` |$/\1/p' support/debugger/README.md >"$T/statements"
+same "lines 123 to 133 are in the table" "$(seq 123 133 | tr '\n' ' ')" \
+    "$(sed -n 's/^| \(1[23][0-9]\) | .* | `.*` |$/\1/p' support/debugger/README.md | tr '\n' ' ')"
 rest=$(cat "$T/gpt") lost=
 while IFS= read -r statement; do
     case $rest in
