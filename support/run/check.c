@@ -42,10 +42,13 @@ static bool begin_trial(Trial *trial, const Options *o, size_t longest)
     return new_batch(run);
 }
 
+// It can be ended twice: nothing that is freed stays there.
 static void end_trial(Trial *trial)
 {
     free_batch(&trial->job.batch);
     free_model(&trial->job.run.model);
+    trial->job.batch = (Batch){0};
+    trial->job.run.model = (Model){0};
 }
 
 static double *loss_of(Run *run)

@@ -8,6 +8,7 @@
 #include "../base/json.h"
 #include "job.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 static const char *const prefixes[] = {"", "train.m.", "train.v."};  // a matrix; Adam's means
@@ -297,8 +298,10 @@ bool save_model(Target *target, const Options *o, const Run *run)
     }
     bool whole = false;
     for (int place = 0; !whole && begin_save(target, &out, place); place++) {
-        put_length(&out, header_length(o, run, hash));
+        size_t length = header_length(o, run, hash);
+        put_length(&out, length);
         put_header(&out, *o, run, hash);
+        if (out.total != 8 + length && !out.error) out.error = EOVERFLOW;  // formatting failed
         for (size_t p = 0; p < 4; p++) put_numbers(&out, parts[p], sizes[p]);
         whole = end_save(target, &out, place);
     }

@@ -28,8 +28,8 @@ static void free_job(Job *job)
     set_threads(1, 1);
 }
 
-// Memory runs out in the middle of a step. With --save, the steps before it are saved.
-static void out_of_memory(void)
+// With --save, the steps before this one are saved.
+void out_of_memory(void)
 {
     Job *job = &the_job;
     end_alone();
@@ -189,7 +189,6 @@ bool read_command_line(int argc, char **argv)
     start_output();
     job->argc = argc;
     job->argv = argv;
-    job->out_of_memory = out_of_memory;
     job->run = (Run){.config = &job->o.config, .rng = &job->rng, .job = job};
     return parse_command_line(&job->o, argc, argv);
 }

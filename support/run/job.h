@@ -128,8 +128,7 @@ typedef struct Job {
     int argc;
     char **argv;
     Random rng;
-    void (*out_of_memory)(void);  // ends the command when memory runs out in the middle
-    struct stat data_file;        // where the documents came from
+    struct stat data_file;  // where the documents came from
     Checkpoint checkpoint;
     Progress progress;
     Save save;
@@ -206,6 +205,9 @@ bool encode_documents(Job *job, const Documents *docs);  // with notes about the
 void note_documents(const Run *run, const Documents *docs);
 double passes(const Run *run);
 const char *passes_text(const Run *run);  // "1000 steps: each of the 334 documents about 3 times"
+
+// commands.c
+void out_of_memory(void);  // ends the command when memory runs out in the middle
 
 // training.c
 bool fail_stopped(Job *job, const char *reason);  // saves, records the error, returns false

@@ -128,7 +128,7 @@ static bool new_parameters(Model *model, const Run *run, double batch)
     size_t room = n + (size_t)tape_values(model, batch, longest(run));
     bool ok = new_workspace(model, room, run->job->o.scalar);
     if (!ok || !model->state_dict) return no_memory();
-    model->tape.out_of_memory = run->job->out_of_memory;
+    model->tape.out_of_memory = out_of_memory;
     model->params = ag_vector(&model->tape, n);
     lay_out_parameters(model);
     tape_mark(&model->tape);  // the parameters stay

@@ -283,6 +283,7 @@ bool prove_operations(bool fast)
 {
     Tape tapes[2] = {{0}, {0}};
     bool ok = tape_init(&tapes[0], ROOM) && tape_init(&tapes[1], ROOM);
+    tapes[0].out_of_memory = tapes[1].out_of_memory = out_of_memory;
     for (Op op = 0; ok && op < N_OPS; op++) prove_derivative(&tapes[0], op);
     ok = ok && install_faster(&tapes[1]);
     for (Op op = 0; ok && fast && op < N_OPS; op++) prove_fast(tapes, op);
