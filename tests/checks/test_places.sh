@@ -2,7 +2,7 @@
 # settings of the shell. A small part of them.
 # this file only with ALL=1
 . tests/lib.sh
-parts='errors notes corners files output terminal'
+parts='errors notes resume files output terminal'
 
 # passes WHAT FOLDER COMMAND...: make test, from a copy of the project in FOLDER, started by COMMAND.
 passes()
