@@ -186,8 +186,9 @@ static inline Entry *record(Tape *t, Op op, double *out, double *a,
 
 static inline double *finish(const Tape *t, Entry *e)
 {
-    if (t->waiting) return e->out;                          // for speed:
-    if (t->faster && t->faster->forward(e)) return e->out;  // skip both
+    // for speed alone, skip both lines
+    if (t->waiting) return e->out;
+    if (t->faster && t->faster->forward(e)) return e->out;
     operations[e->op].forward(e);
     return e->out;
 }

@@ -17,10 +17,10 @@
  * operation on n neighbors is n scalar operations. In gdb, p x[0]@16 shows
  * sixteen of them; in lldb, parray 16 x.
  *
- * A tape records every single + and * as an entry of its own: then it is
- * scalar. Or it is fused: one entry stands for a whole call, say a dot
- * product, and computes what its atoms would, up to rounding. This header
- * and autograd.c are a library by themselves: cc program.c autograd.c -lm.
+ * A scalar tape records every single + and * as an entry. A fused tape
+ * records one entry for a whole call, say a dot product; it computes what
+ * the atoms would, up to rounding. This header and autograd.c are a library
+ * by themselves: cc program.c autograd.c -lm.
  */
 #ifndef AUTOGRAD_H
 #define AUTOGRAD_H
@@ -110,8 +110,8 @@ double *ag_input(Tape *t, const double *data, size_t n);  // a copy of data
 void ag_fill(double *x, size_t n, double (*draw)(void *), void *context);
 void ag_clear_grad(Tape *t, double *x, size_t n);  // gradients become 0
 
-// Every operation returns new values, except that ag_sum(t, a, 1) may return
-// a. With `out`, the result goes there: into an ag_vector(), each value once.
+// Every operation returns new values; ag_sum(t, a, 1) alone returns a. With
+// `out`, the result goes there: into an ag_vector(), each value once.
 // The atoms, on n neighbors. Result i is:
 double *ag_add(Tape *t, double *a, double *b, size_t n);  // a[i] + b[i]
 double *ag_mul(Tape *t, double *a, double *b, size_t n);  // a[i] * b[i]
@@ -158,7 +158,8 @@ static inline bool one_entry(const Tape *t, Op op)
 }
 
 // One row per Op: its name, the extent of its result and operands, how it
-// computes out, how gradients flow back.
+// computes out, how gradients flow back. Extents: 0 values; n; length; or n
+// rows, (n - 1) * stride + length.
 typedef enum { NO_VALUES, N_VALUES, A_ROW, N_ROWS } Extent;
 typedef struct {
     const char *name;
@@ -171,17 +172,17 @@ extern const OpRules operations[N_OPS];
 extern const uint64_t no_derivative;
 
 /* ------------------------------------------------------------------------
- * For speed alone. Skip it: without it, results are the same.
+ * For speed alone. Skip it: without it, results agree up to rounding.
  *
  * A program may install faster versions of what autograd.c defines, in
- * t->faster, right after tape_init(); support/engine/faster.h has some. They may
- * put off the computing: while t->waiting is set, entries are recorded, and
- * their values are ready after tape_compute().
+ * t->faster, right after tape_init(): support/engine/ has some. They
+ * may put off the computing: while t->waiting is set, entries are recorded,
+ * and their values are ready after tape_compute().
  */
 typedef struct Faster {
     bool (*forward)(Entry *e);  // computes e; false: not done
-    // Goes back through entry *i, and perhaps on to an earlier one, to which
-    // it sets *i; false: not done.
+    // Goes back through entry *i, and perhaps on to an earlier one; then it
+    // sets *i to that. false: not done.
     bool (*backward)(Tape *t, size_t *i);
     bool (*clear)(double *values, size_t n);  // all become 0; or not done
     void (*compute)(Tape *t);                 // all that is waiting

@@ -3,8 +3,8 @@
  * A port of microgpt.py: same seed, same bytes. This file and autograd.c
  * are the algorithm, this one in the order of the Python program;
  * microgpt(), near the end, runs it. Read autograd.h first. support/ adds
- * what a program needs: files, options, progress. support/run/model.h has the
- * types used here, and lists the calls between this file and support/.
+ * what a program needs: files, options, progress. support/run/model.h has
+ * the types used here, and lists the calls between this file and support/.
  */
 #define _XOPEN_SOURCE 700  // for M_PI
 // defines: Tape, Matrix, grad(), ag_add() and all other operations
@@ -313,8 +313,7 @@ double *document_loss(Model *model, size_t n)
 }
 
 // What n training documents add to the mean loss of a batch, from number
-// `first` on, wrapping around at the end. The tape is that of `model`, which
-// is run->model or a copy.
+// `first` on, wrapping around at the end. `model` is run->model or a copy.
 double *share_of_loss(const Run *run, Model *model, uint64_t first,
                       uint64_t n)
 {
@@ -335,7 +334,7 @@ static double *step_loss(Run *run, uint64_t step)
     uint64_t batch = run->config->batch, first = step * batch;
     tape_drop(&run->model.tape);  // forget the previous step
     // For speed alone, skip it: a small model runs the batch in parts, each
-    // on a copy, and collects their gradients. NULL: this one does not.
+    // on a copy, and collects their gradients. NULL: not in parts.
     double *loss = fast_batch(run, first);
     return loss ? loss : share_of_loss(run, &run->model, first, batch);
 }
@@ -380,6 +379,7 @@ static bool train(Run *run)
     const Config *config = run->config;
     for (uint64_t step = model->steps_done; step < config->steps; step++) {
         double *loss = step_loss(run, step);
+        // value(): it may still wait to be computed; later, *loss will do
         if (!check_loss(run, step, *value(&model->tape, loss)))
             return false;
         backward(&model->tape, loss);

@@ -193,8 +193,10 @@ static void measure(const Case *c, size_t threads, Result *best)
     for (int k = 0; k < N_RUNS; k++) {
         if (best->tokens > 0) r.seconds[k] = fmin(r.seconds[k], best->seconds[k]);
     }
-    r.microseconds = 1e6 * (r.seconds[MANY] - r.seconds[ONE]) / steps;
-    r.names_per_second = names / fmax(r.seconds[SAMPLES] - r.seconds[ONE], 1e-6);
+    // where the machine is so busy that the short run took as long: no more than can be told
+    enum { SHORTEST_US = 100 };
+    r.microseconds = fmax(1e6 * (r.seconds[MANY] - r.seconds[ONE]), SHORTEST_US) / steps;
+    r.names_per_second = names / fmax(r.seconds[SAMPLES] - r.seconds[ONE], 1e-6 * SHORTEST_US);
     *best = r;
 }
 

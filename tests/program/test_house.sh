@@ -28,6 +28,7 @@ same "microgpt.c knows autograd.h and model.h" "" "$(includes microgpt.c 'autogr
 same "no product file includes anything from tests/" "" "$(grep -ln '#include ".*tests/' ./*.[ch] support/*/*.[ch])"
 
 # One width for the three files, one for the rest.
+same "the three files have 76 columns" "" "$(awk 'length > 76 { print FILENAME ":" FNR }' autograd.[ch] microgpt.c)"
 if [ -n "$ALL" ] && command -v clang-format >/dev/null 2>&1; then
     ls ./*.[ch] support/*/*.[ch] tests/*.h tests/*/*.[ch] | grep -v '^\./[^am]' | while read -r file; do
         clang-format "$file" | cmp -s - "$file" || echo "$file"

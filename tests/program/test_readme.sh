@@ -213,15 +213,6 @@ if [ -n "$ALL" ]; then
     block tests/README.md 'heads  head_dim ' >"$T/expected"
     sh tests/bench/sweep >"$T/out"
     same_file "shown: what the sweep prints" "$T/expected" "$T/out"
-    # The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
-    sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
-    same "own_data: ten lists, no line twice" "10 0" \
-        "$(ls "$T/lists" | wc -l | tr -d ' ') $(for list in "$T"/lists/*; do sort "$list" | uniq -d; done | wc -l | tr -d ' ')"
-    sed -n '/^| your lines/,/^$/s/^|[^|]*| `\(--[^`]*\)` |.*/\1/p' README.md >"$T/advised"
-    same "rows of advice" "4 4" "$(wc -l <"$T/advised" | tr -d ' ') $(while read -r settings; do
-        grep -F -e "echo \"$settings " tests/bench/own_data; done <"$T/advised" | wc -l | tr -d ' ')"
-    sh tests/bench/own_data none >"$T/out" 2>&1
-    same "own_data of a list that is not there" "2 own_data: none: no such list" "$? $(tail -n 1 "$T/out")"
 fi
 
 # The comparison with microgpt.py, with programs that print what it prints, and something else.
