@@ -115,7 +115,7 @@ if command -v tmux >/dev/null 2>&1 && screen -f /dev/null new-session -d -x 100 
     for columns in 60 33 100 20; do
         for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2; [ "$(shown)" -eq 0 ] || break; done
         screen resize-window -x $columns -y 10
-        for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2; [ "$(shown)" -ne 1 ] || break; done
+        for i in $(seq 40); do sleep 0.2; [ "$(shown)" -ne 1 ] || break; done
         same "resized to $columns columns: one line of progress, and no piece of another" 1 "$(shown)"
     done
     screen kill-server
