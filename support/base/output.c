@@ -112,8 +112,13 @@ void put(Output *out, const char *format, ...)
     put_bytes(out, formatted, fits ? (size_t)n : 0);
 }
 
-void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
+void say_wrapped(size_t width, size_t column, size_t indent, const char *format, ...)
 {
+    char text[512] = "";
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0) standard_output.error = EOVERFLOW;
+    va_end(args);
     for (const char *word = text; *word;) {
         size_t bytes = strcspn(word, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)word[i] & 0xc0) != 0x80;

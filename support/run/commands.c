@@ -38,13 +38,17 @@ void out_of_memory(void)
     exit(report(false));
 }
 
-// The documents that training kept out become a list of their own, in their order.
+// The documents that training kept out, if these are its documents, become a list of their own, in
+// their order.
 static bool find_held_out(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
+    if (!config->holdout || config->holdout >= job->run.docs.n || !has_its_documents(job)) {
+        return true;
+    }
     random_seed(&job->rng, config->seed);
     shuffle(&job->run.docs, &job->rng);
-    return hold_out(job, (size_t)config->holdout, NULL);
+    return hold_out(job, (size_t)config->holdout);
 }
 
 enum { DRAWN = 1000 };  // documents, where --docs does not take the first
@@ -54,11 +58,10 @@ static bool draw_documents(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
     Documents *pool = &job->run.docs;
-    if (config->holdout && config->holdout < pool->n && has_its_documents(job)) {
-        if (!find_held_out(job)) return false;
-        if (job->held_out.n) pool = &job->held_out;
-    }
-    random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
+    if (!find_held_out(job)) return false;
+    if (job->held_out.n) pool = &job->held_out;
+    if (!was_given(&job->o, CONFIG(seed))) job->o.config.seed = config->seed;
+    random_seed(&job->rng, job->o.config.seed);
     shuffle(pool, &job->rng);
     job->measured = (Documents){.list = pool->list, .n = keep_distinct(job, pool, DRAWN)};
     return job->measured.n > 0;
@@ -70,11 +73,11 @@ static bool select_held_out(Job *job)
     const char *path = job->o.arguments[0];
     uint64_t n = job->checkpoint.options.config.holdout;
     if (!n) return usage("--holdout: %s was trained without --holdout", path);
-    if (!has_its_documents(job) || n >= job->run.docs.n) {
+    if (!find_held_out(job)) return false;
+    if (!job->held_out.list) {
         return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
                      path);
     }
-    if (!find_held_out(job)) return false;
     job->measured = job->held_out;
     return job->measured.n ||
            fail("--holdout: nothing to measure: all %" PRIu64 " documents held out are also in "
@@ -114,6 +117,19 @@ static bool run_train(Job *job)
     return true;
 }
 
+// The documents in the model's tokens. Those with other characters are none of its samples.
+static bool know_data(Job *job)
+{
+    Documents *docs = &job->run.docs;
+    size_t n = 0;
+    for (size_t i = 0; i < docs->n; i++) {
+        Document doc = docs->list[i];
+        if (encode(&job->run.tokenizer, doc.tokens, doc.length) == doc.length)
+            docs->list[n++] = doc;
+    }
+    return know_documents(job, n, job->o.config.samples);
+}
+
 // Unless another seed is given, the random numbers go on from training: the names are those that
 // training printed.
 static bool run_sample(Job *job)
@@ -126,10 +142,10 @@ static bool run_sample(Job *job)
     if (o->new && !(read_texts(job) && check_source(job))) return false;
     bool says = find_metadata(&checkpoint->header, "train.fingerprint");
     if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
-        note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
+        note("%s: not the documents that %s was trained on; samples may repeat those", data_name(o),
              o->arguments[0]);
     }
-    if (o->new && !know_documents(job, run->docs.n, o->config.samples, NULL)) return false;
+    if (o->new && !know_data(job)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
     random_seed(&job->rng, o->config.seed);

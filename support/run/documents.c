@@ -127,10 +127,8 @@ const char *passes_text(const Run *run)
                  steps, steps * run->config->batch, n);
     } else {
         snprintf(text, sizeof text,
-                 times < 9.95
-                     ? "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.2g times"
-                     : "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.0f times",
-                 steps, n, times);
+                 "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.15g times", steps, n,
+                 times < 9.95 ? rint(10 * times) / 10 : rint(times));
     }
     return text;
 }

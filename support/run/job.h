@@ -214,22 +214,21 @@ bool fail_stopped(Job *job, const char *reason);  // saves, records the error, r
 
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);
-bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
-// Is it in the set of texts? With `add`, insert it. uchars: the text is made of tokens, else NULL.
-bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add);
+// A set of texts: the first n documents, and room for more. Is a text in it? With `add`, insert it.
+bool know_documents(Job *job, size_t n, uint64_t more);
+bool is_known(Samples *samples, const Document *text, bool add);
 size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
 // holdout.c
-bool hold_out(Job *job, size_t n_held, const uint32_t *uchars);  // uchars: as hash_text() has it
-bool is_measured_after(const Job *job, uint64_t done);           // that many steps
+bool hold_out(Job *job, size_t n_held);
+bool is_measured_after(const Job *job, uint64_t done);  // that many steps
 bool measure_held_out(Run *run);
 bool say_held_out(Run *run, const char *new_line);
 
 // heads.c, maps.c, votes.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each);
-double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
-                     const double *other);
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each);
 bool show_heads(Job *job);            // over job->measured
 bool show_word(Job *job);             // in the prompt
 bool show_votes(Job *job, size_t n);  // the n positions on the tape

@@ -51,25 +51,22 @@ static bool can_compute(const Job *job)
 {
     const char *path = job->o.arguments[0];
     const Model *model = &job->run.model;
-    const Header *header = &job->checkpoint.header;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64];
+        if (!(option->stored & OF_MODEL)) continue;
         metadata_key(option, key, sizeof key);
-        if (option->stored & OF_MODEL && find_metadata(header, key) &&
-            find_name("n_layer|n_embd|n_head|block_size|activation", key) < 0) {
-            return fail("%s: the page cannot compute it: it does not know %s", path, key);
+        const char *value = find_metadata(&job->checkpoint.header, key);
+        bool known = find_name("n_layer|n_embd|n_head|block_size|activation", key) >= 0;
+        if (value && strcmp(key, "activation") == 0) known = find_name("relu|relu2", value) >= 0;
+        if (value && !known) {
+            return fail("%s: the page cannot compute it: unknown: %s %s", path, key, value);
         }
-    }
-    const char *activation = find_metadata(header, "activation");
-    if (activation && find_name("relu|relu2", activation) < 0) {
-        return fail("%s: the page cannot compute it: it does not know the activation %s", path,
-                    activation);
     }
     for (size_t i = 0; i < model->n_matrices; i++) {
         const Matrix *w = &model->state_dict[i];
         if (knows_matrix(model, w)) continue;
-        return fail("%s: the page cannot compute it: it does not know the tensor %s, %zu x %zu",
-                    path, w->name, w->rows, w->cols);
+        return fail("%s: the page cannot compute it: unknown: tensor %s, %zu x %zu", path, w->name,
+                    w->rows, w->cols);
     }
     return true;
 }
@@ -173,12 +170,10 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
     size_t n = 0;
     double loss = mean_loss(model, doc, 1, &n, NULL, NULL);
     say("%s[\"", comma);
-    for (size_t i = 0; i < doc->length; i++)
+    for (size_t i = 0; i < doc->length; i++) {
         put_characters(&standard_output, &uchars[doc->tokens[i]], 1, true);
-    if (isfinite(loss))
-        say("\",%.17g]", loss);
-    else
-        say("\",null]");
+    }
+    say(isfinite(loss) ? "\",%.17g]" : "\",null]", loss);
     return (double)n * (double)model->num_params;
 }
 

@@ -184,7 +184,7 @@ static void prove_fast(Tape *t, Op op)
         const char *name = function_of(op, back ? "backward" : "forward");
         if (!back && (known[i] || known[i + 1])) try_shapes(t, op, lanes);
         if (!known[i]) continue;
-        snprintf(what, sizeof what, "%s and %s", name, fast.names[i]);
+        snprintf(what, sizeof what, "%s and %s in engine/", name, fast.names[i]);
         same = agrees(relative(back ? gradients : values), SAME, what,
                       "%s() in autograd.c and %s() in %s differ; running %s()", name, fast.names[i],
                       fast.file, name);

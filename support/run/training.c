@@ -103,10 +103,8 @@ bool begin_training(Run *run)
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_run(run);
-    const uint32_t *uchars = run->tokenizer.uchars;
-    if (holdout) {
-        if (!hold_out(job, (size_t)holdout, uchars)) return false;
-    } else if (job->progress.show_bar && !know_documents(job, n, 0, uchars)) {
+    bool counts_known = job->progress.show_bar;
+    if (holdout ? !hold_out(job, (size_t)holdout) : counts_known && !know_documents(job, n, 0)) {
         return false;
     }
     if (job->log.row_is_open) {
