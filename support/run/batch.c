@@ -67,7 +67,6 @@ static void run_part(void *context, size_t i, size_t n_parts)
     batch->losses[i] = *loss;
 }
 
-// Moves the gradients of all parts to those of the model, in order.
 static void add_gradients(Run *run)
 {
     Batch *batch = &run->job->batch;

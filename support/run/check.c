@@ -150,7 +150,6 @@ static bool prove_way(const Options *o, size_t longest, Way way)
     return true;
 }
 
-// The same model, but as small as can be.
 static Options small_options(const Options *o, uint64_t n_layer, uint64_t n_head)
 {
     Options small = *o;

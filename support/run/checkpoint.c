@@ -120,7 +120,6 @@ static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matri
     return true;
 }
 
-// After the header, the numbers.
 static bool read_tensors(Checkpoint *checkpoint, Model *model)
 {
     Header *header = &checkpoint->header;
@@ -145,7 +144,6 @@ static bool read_tensors(Checkpoint *checkpoint, Model *model)
            fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
-// A whole model: its sizes and its tokenizer, memory, its numbers.
 bool load_model(Job *job, const char *path)
 {
     Checkpoint *checkpoint = &job->checkpoint;

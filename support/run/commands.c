@@ -106,10 +106,9 @@ static bool load_with_documents(Job *job, bool draw)
 static bool run_train(Job *job)
 {
     const Options *o = &job->o;
-    Checkpoint *checkpoint = &job->checkpoint;
-    if (o->resume && !open_checkpoint(checkpoint, o->resume)) return false;
-    if (o->resume && !take_options(&job->o, checkpoint)) return false;
-    if (!microgpt(&job->run)) return false;
+    bool ready = !o->resume || (open_checkpoint(&job->checkpoint, o->resume) &&
+                                take_options(&job->o, &job->checkpoint));
+    if (!ready || !microgpt(&job->run)) return false;
     if (job->progress.show_bar && o->config.samples) {
         show("samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n",
              job->samples.n_known, o->config.samples);
@@ -170,7 +169,6 @@ static bool run_eval(Job *job)
     return true;
 }
 
-// What the heads look at: in one word, or over a file of documents.
 static bool run_heads(Job *job)
 {
     const Options *o = &job->o;

@@ -24,7 +24,6 @@ void data_source(const Options *o, char *text, size_t room)
     snprintf(text, room, "%s%s", folder, !o->data ? shipped : input ? "stdin" : base_name(o->data));
 }
 
-// As characters.
 bool read_texts(Job *job)
 {
     const Options *o = &job->o;

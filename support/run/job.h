@@ -110,8 +110,9 @@ typedef struct {
 typedef struct {
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
-    bool names_model;  // index.html says where it goes
-    Losses log;        // list is NULL: no log
+    bool names_model;         // index.html says where it goes
+    bool has_documents, own;  // it gets documents; they are those of the training
+    Losses log;               // list is NULL: no log
 } Page;
 
 // The documents of a step in parts.

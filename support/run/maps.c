@@ -6,7 +6,6 @@
 
 #include <wchar.h>
 
-// How weights are shown.
 typedef enum { DIGITS, BLOCKS, COLORS } Paint;
 
 static Paint paint_of(Terminal screen)

@@ -123,7 +123,6 @@ static void record_entry(Tape *t, Entry e)
     if (!t->waiting && !(t->faster && t->faster->forward(at))) rules->forward(at);
 }
 
-// Each lane has one entry.
 static void record_lanes(Tape *t, Op op, Shape shape)
 {
     Entry e = {.op = op, .length = shape.length, .stride = shape.length + 4 * shape.growing};
@@ -140,7 +139,6 @@ static void record_lanes(Tape *t, Op op, Shape shape)
     go_back(t);
 }
 
-// Tries shapes of one lane, or of many.
 static void try_shapes(Tape *t, Op op, bool lanes)
 {
     static const Shape shapes[] = {

@@ -44,7 +44,6 @@ static bool check_files(const Job *job)
     return true;
 }
 
-// Opens what the run writes, and checks that no file is meant to be two things.
 static bool begin_progress(Job *job)
 {
     const Options *o = &job->o;
@@ -163,7 +162,6 @@ bool fail_stopped(Job *job, const char *reason)
     return false;
 }
 
-// Called before Adam: if the loss is not finite, the parameters of the step before are still good.
 bool check_loss(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;
