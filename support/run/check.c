@@ -47,8 +47,7 @@ static void end_trial(Trial *trial)
 {
     free_batch(&trial->job.batch);
     free_model(&trial->job.run.model);
-    trial->job.batch = (Batch){0};
-    trial->job.run.model = (Model){0};
+    trial->job = (Job){.o = trial->job.o};
 }
 
 static double *loss_of(Run *run)
@@ -74,17 +73,16 @@ typedef enum { ATOMS, PLAIN, ENTRIES, LANES, THREADS, PARTS, ADAM } Way;
 
 static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
 {
-    InUse usual = in_use;
-    bool lanes = use_lanes;
+    const bool parts = in_use.parts, lanes = use_lanes;
     Options ours = *o;
     ours.scalar = way <= PLAIN;
     use_lanes = lanes && way >= LANES;
-    in_use.parts = in_use.parts && way == PARTS;
+    in_use.parts = parts && way == PARTS;
     if (way == THREADS) set_threads(3, 3);
     bool ok = begin_trial(trial, &ours, longest);
-    if (way == PLAIN) trial->job.run.model.tape.fused = usual.fused;
+    if (way == PLAIN) trial->job.run.model.tape.fused = in_use.fused;
     if (ok) go_back(trial);
-    in_use = usual;
+    in_use.parts = parts;
     use_lanes = lanes;
     return ok;
 }
@@ -185,11 +183,11 @@ bool prove_entries(const Options *o)
         char what[96];
         in_use.fused = bit;
         if (!compare_ways(&small, 2, ATOMS, PLAIN)) return false;
-        bool forward = relative(values) > SAME;
+        const char *direction = relative(values) > SAME ? "forward" : "backward";
         snprintf(what, sizeof what, "%s: one entry and its atoms", calls[i].name);
         if (!agrees(larger_difference(), SAME, what,
                     "%s() in %s and %s() in autograd.c differ; running the atoms", calls[i].name,
-                    calls[i].file, function_of(calls[i].op, forward ? "forward" : "backward")))
+                    calls[i].file, function_of(calls[i].op, direction)))
             trusted &= ~bit;
     }
     in_use.fused = trusted;
@@ -228,9 +226,9 @@ static double gradient_error(Trial *trial, const Matrix *w)
 static bool check_gradients(const Options *o)
 {
     static Trial trial;
-    bool parts = in_use.parts;
-    in_use.parts = false;  // they would add to the gradients that are compared
-    bool ok = begin_trial(&trial, o, 2);
+    Options whole = *o;
+    whole.config.batch = 7;  // too few for parts, which would add to the gradients compared
+    bool ok = begin_trial(&trial, &whole, 2);
     if (ok) go_back(&trial);
     for (size_t k = 0; ok && k < trial.job.run.model.n_matrices; k++) {
         const Matrix *w = &trial.job.run.model.state_dict[k];
@@ -242,7 +240,6 @@ static bool check_gradients(const Options *o)
                w->name);
     }
     end_trial(&trial);
-    in_use.parts = parts;
     return ok;
 }
 
