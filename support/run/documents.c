@@ -119,7 +119,7 @@ double passes(const Run *run)
 const char *passes_text(const Run *run)
 {
     static char text[160];
-    double times = passes(run);
+    double times = passes(run), shown = times < 9.95 ? rint(10 * times) / 10 : rint(times);
     uint64_t n = run->docs.n - run->config->holdout, steps = run->config->steps;
     if (times < 1) {
         snprintf(text, sizeof text, "%" PRIu64 " steps: %" PRIu64 " of %" PRIu64 " documents",
@@ -127,7 +127,7 @@ const char *passes_text(const Run *run)
     } else {
         snprintf(text, sizeof text,
                  "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.15g times", steps, n,
-                 times < 9.95 ? rint(10 * times) / 10 : rint(times));
+                 shown);
     }
     return text;
 }
