@@ -47,6 +47,7 @@ bool know_documents(Job *job, size_t n, uint64_t more)
     double texts = (double)n + (double)more;
     if (!fits_memory(4 * sizeof *samples->known * texts)) return no_memory();
     for (samples->n_slots = 2; (double)samples->n_slots < 2 * texts;) samples->n_slots *= 2;
+    free(samples->known);
     samples->known = calloc(samples->n_slots, sizeof *samples->known);
     if (!samples->known) return no_memory();
     for (size_t i = 0; i < n; i++) is_known(samples, &job->run.docs.list[i], true);
@@ -58,7 +59,6 @@ bool know_documents(Job *job, size_t n, uint64_t more)
 size_t keep_distinct(Job *job, Documents *docs, size_t n)
 {
     size_t kept = 0;
-    free(job->samples.known);
     if (!know_documents(job, 0, docs->n)) return 0;
     for (size_t i = 0; i < docs->n && kept < n; i++) {
         Document doc = docs->list[i];

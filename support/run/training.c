@@ -102,10 +102,8 @@ bool begin_training(Run *run)
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_run(run);
-    bool counts_known = job->progress.show_bar;
-    if (holdout ? !hold_out(job, (size_t)holdout) : counts_known && !know_documents(job, n, 0)) {
-        return false;
-    }
+    if (holdout && !hold_out(job, (size_t)holdout)) return false;
+    if (!holdout && job->progress.show_bar && !know_documents(job, n, 0)) return false;
     if (job->log.row_is_open) {
         if (is_measured_after(job, run->model.steps_done)) measure_held_out(run);
         end_row(job, run->model.steps_done);
