@@ -12,7 +12,7 @@ enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 327
 // Losses for the page to compare its own with: of so many documents, and so much work.
 enum { MAX_LOSSES = 8, MAX_WORK = 50000000 };
 
-// A file of the shipped page. The caller frees it.
+// A file of the shipped page. The caller frees it, also after a failure.
 static bool read_shipped(const char *argv0, const char *file, unsigned char **bytes, size_t *n)
 {
     char shipped[300], name[4200];
@@ -232,14 +232,14 @@ static bool put_line(Output *out, Job *job, const char *line, size_t n)
         int end = 0;
         if (sscanf(line, kinds[i][0], file, &end) != 1 || (size_t)end + 1 != n) continue;
         bool model = strcmp(file, "model.js") == 0;
-        if (!model && !read_shipped(job->argv[0], file, &bytes, &n_bytes)) return false;
+        bool ok = model || read_shipped(job->argv[0], file, &bytes, &n_bytes);
         put(out, "%s", kinds[i][1]);
-        put_bytes(out, bytes, n_bytes);
+        if (ok) put_bytes(out, bytes, n_bytes);
         if (model && out == &standard_output) say_model(job);
         put(out, "%s", kinds[i][2]);
         free(bytes);
         job->page.names_model |= model;
-        return true;
+        return ok;
     }
     put_bytes(out, line, n);
     return true;
