@@ -226,21 +226,25 @@ bool is_measured_after(const Job *job, uint64_t done);  // that many steps
 bool measure_held_out(Run *run);
 bool say_held_out(Run *run, const char *new_line);
 
-// heads.c, maps.c, votes.c
+// heads.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each);
 double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each);
-bool show_heads(Job *job);            // over job->measured
-bool show_word(Job *job);             // in the prompt
-bool show_votes(Job *job, size_t n);  // the n positions on the tape
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
 size_t map_row(size_t n_heads, size_t query, size_t h);
-void draw_maps(const Run *run, const double *maps, size_t n);
+bool show_heads(Job *job);  // over job->measured
+bool show_word(Job *job);   // in the prompt
+
+// maps.c
 Label token_label(const Run *run, Terminal screen, size_t token);
 Label position_label(const Run *run, Terminal screen, size_t i);
 void say_label(Label label, size_t width);
+void draw_maps(const Run *run, const double *maps, size_t n);
 void say_stats(const Model *model, const HeadStats *stats, double loss, double error);
 void say_findings(const Model *model, const HeadStats *stats, double loss);
+
+// votes.c
+bool show_votes(Job *job, size_t n);  // the n positions on the tape
 
 // page.c
 bool show_page(Job *job);  // shuffles run->docs
