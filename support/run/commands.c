@@ -123,8 +123,8 @@ static bool know_data(Job *job)
     size_t n = 0;
     for (size_t i = 0; i < docs->n; i++) {
         Document doc = docs->list[i];
-        if (encode(&job->run.tokenizer, doc.tokens, doc.length) == doc.length)
-            docs->list[n++] = doc;
+        size_t encoded = encode(&job->run.tokenizer, doc.tokens, doc.length);
+        if (encoded == doc.length) docs->list[n++] = doc;
     }
     return know_documents(job, n, job->o.config.samples);
 }
