@@ -264,7 +264,7 @@ static bool put_page(Output *out, Job *job)
 bool show_page(Job *job)
 {
     static Output nowhere = {.file = -1};
-    if (!read_model(job) || !put_page(&nowhere, job) || !read_texts(job)) return false;
+    if (!read_model(job) || !put_page(&nowhere, job)) return false;
     job->page.own = has_its_documents(job);
     job->page.has_documents = job->o.data || job->page.own;
     return put_page(&standard_output, job);
