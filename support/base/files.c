@@ -74,7 +74,8 @@ static int find_in_path(const char *argv0, char *path, size_t room)
     return snprintf(path, room, "%s", argv0);
 }
 
-void program_folder(const char *argv0, char *folder, size_t room)
+// The folder that the program is in, with a slash, or "".
+static void program_folder(const char *argv0, char *folder, size_t room)
 {
     char real[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", folder, room - 1);
@@ -105,15 +106,11 @@ const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool same_inode(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 bool is_same(const char *name, const struct stat *file)
 {
     struct stat info;
-    return name && stat(name, &info) == 0 && same_inode(&info, file);
+    return name && stat(name, &info) == 0 && info.st_dev == file->st_dev &&
+           info.st_ino == file->st_ino;
 }
 
 bool is_file(const char *name, const struct stat *file)
@@ -128,23 +125,22 @@ bool is_unchanged(const char *name, const struct stat *file)
            info.st_mtime == file->st_mtime && NANOSECONDS(info) == NANOSECONDS(*file);
 }
 
-// The folder of a name.
-static bool find_folder(const char *name, struct stat *folder)
+// The folder of a file, as "folder/." or ".".
+static void folder_of(const char *name, char folder[PATH_MAX + 300])
 {
-    char path[PATH_MAX];
-    size_t length = (size_t)(base_name(name) - name);
-    if (length + 1 >= sizeof path) return false;
-    snprintf(path, sizeof path, "%.*s.", (int)length, name);
-    return stat(path, folder) == 0;
+    snprintf(folder, PATH_MAX + 300, "%.*s.", (int)(base_name(name) - name), name);
 }
 
 bool same_file(const char *a, const char *b)
 {
-    struct stat info, other;
+    struct stat info;
+    char folders[2][PATH_MAX + 300];
     if (!a || !b) return false;
     if (stat(b, &info) == 0) return is_file(a, &info);
-    return stat(a, &info) < 0 && strcmp(base_name(a), base_name(b)) == 0 && find_folder(a, &info) &&
-           find_folder(b, &other) && same_inode(&info, &other);
+    if (stat(a, &info) == 0 || strcmp(base_name(a), base_name(b)) != 0) return false;
+    folder_of(a, folders[0]);
+    folder_of(b, folders[1]);
+    return stat(folders[0], &info) == 0 && is_same(folders[1], &info);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -269,7 +265,7 @@ static bool take_name(Target *target)
 static void flush_folder(const char *name)
 {
     char folder[PATH_MAX + 300];
-    snprintf(folder, sizeof folder, "%.*s.", (int)(base_name(name) - name), name);
+    folder_of(name, folder);
     int file = open_file(folder, O_RDONLY | O_DIRECTORY);
     if (file < 0) return;
     fsync(file);

@@ -20,7 +20,6 @@ ssize_t read_up_to(int file, void *bytes, size_t n);  // fewer only at the end; 
 bool read_all(int file, unsigned char **bytes, size_t *n, const char *name);  // caller frees
 
 // Shipped files.
-void program_folder(const char *argv0, char *folder, size_t room);  // with a slash, or ""
 int open_shipped(const char *argv0, const char *shipped, char *name, size_t room);  // or -1
 
 const char *base_name(const char *path);  // without the folder

@@ -91,7 +91,6 @@ const char *json_key(Json *json)
     return key;
 }
 
-// A whole number.
 static uint64_t json_number(Json *json)
 {
     json_space(json);

@@ -41,14 +41,14 @@ bool mask_controls(char *text)
 // names the file, and the end gives the reason.
 static void compose(char text[MESSAGE_ROOM], const char *format, va_list args)
 {
-    static const char gap[] = " ... ";
-    int n = vsnprintf(formatted, sizeof formatted, format, args);
-    size_t length = n < 0 ? 0 : strlen(formatted), half = MESSAGE_ROOM / 2;
-    const char *end = formatted + length;
-    if (length < MESSAGE_ROOM) half = length;
-    memcpy(text, formatted, half);
-    strcpy(text + half, length < MESSAGE_ROOM ? "" : gap);
-    if (length >= MESSAGE_ROOM) strcat(text, end - (half - sizeof gap));
+    if (vsnprintf(formatted, sizeof formatted, format, args) < 0) formatted[0] = '\0';
+    size_t length = strlen(formatted), half = MESSAGE_ROOM / 2 - sizeof " ... ";
+    if (length < MESSAGE_ROOM) {
+        strcpy(text, formatted);
+    } else {
+        snprintf(text, MESSAGE_ROOM, "%.*s ... %s", (int)half, formatted,
+                 formatted + length - half);
+    }
     mask_controls(text);
 }
 
@@ -112,8 +112,13 @@ void put(Output *out, const char *format, ...)
     put_bytes(out, formatted, fits ? (size_t)n : 0);
 }
 
-void say_wrapped(const char *text, size_t column, size_t indent, size_t width)
+void say_wrapped(size_t width, size_t column, size_t indent, const char *format, ...)
 {
+    char text[512] = "";
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0) standard_output.error = EOVERFLOW;
+    va_end(args);
     for (const char *word = text; *word;) {
         size_t bytes = strcspn(word, " "), columns = 0;
         for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)word[i] & 0xc0) != 0x80;

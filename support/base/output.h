@@ -55,7 +55,9 @@ bool flush(Output *out);  // false: out->error says why
 #define show(...) (put(&standard_error, __VA_ARGS__), flush(&standard_error))  // at once
 // A line of text, from this column on, broken between words: no line is wider than `width`, and all
 // but the first are indented.
-void say_wrapped(const char *text, size_t column, size_t indent, size_t width);
+PRINTF_LIKE(4, 5)
+void say_wrapped(size_t width, size_t column, size_t indent, const char *format, ...);
+#define say_sentence(width, ...) say_wrapped(width, 0, 2, __VA_ARGS__)
 PRINTF_LIKE(1, 2) void note(const char *format, ...);  // "microgpt: note: ...", on one line
 
 bool mask_controls(char *text);  // each becomes '?'; were there any?

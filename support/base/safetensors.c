@@ -24,7 +24,6 @@ static const unsigned char *encode_word(uint64_t word, unsigned char bytes[8])
     return bytes;
 }
 
-// F64 or F32.
 static double decode_number(const unsigned char *bytes, uint64_t width)
 {
     uint64_t word = decode_word(bytes, width);

@@ -111,21 +111,17 @@ uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n)
     return hash;
 }
 
-// Hashes the length, then the characters. With uchars the text is made of tokens: uchars[token] is
-// the character.
-uint64_t hash_text(uint64_t hash, const Document *text, const uint32_t *uchars)
+// Hashes the length, then the characters, or the tokens.
+uint64_t hash_text(uint64_t hash, const Document *text)
 {
     hash = (hash ^ text->length) * FNV_PRIME;
-    for (size_t i = 0; i < text->length; i++) {
-        uint32_t token = text->tokens[i];
-        hash = (hash ^ (uchars ? uchars[token] : token)) * FNV_PRIME;
-    }
+    for (size_t i = 0; i < text->length; i++) hash = (hash ^ text->tokens[i]) * FNV_PRIME;
     return hash;
 }
 
 uint64_t fingerprint(const Documents *docs)
 {
     uint64_t hash = FNV_START;
-    for (size_t i = 0; i < docs->n; i++) hash = hash_text(hash, &docs->list[i], NULL);
+    for (size_t i = 0; i < docs->n; i++) hash = hash_text(hash, &docs->list[i]);
     return hash;
 }

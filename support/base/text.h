@@ -39,7 +39,7 @@ int find_name(const char *names, const char *value);  // index in "relu|relu2"; 
 #define FNV_START 14695981039346656037u
 #define FNV_PRIME 1099511628211u
 uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, size_t n);
-uint64_t hash_text(uint64_t hash, const Document *text, const uint32_t *uchars);
+uint64_t hash_text(uint64_t hash, const Document *text);
 uint64_t fingerprint(const Documents *docs);  // of all documents, before they are encoded
 
 #endif

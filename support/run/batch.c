@@ -51,9 +51,6 @@ typedef struct {
     uint64_t first;  // document of the step
 } BatchStep;
 
-// Part i of n of a batch begins with this document.
-static uint64_t part_begin(uint64_t batch, size_t n, size_t i) { return batch * i / n; }
-
 static void run_part(void *context, size_t i, size_t n_parts)
 {
     const BatchStep *step = context;
@@ -62,7 +59,7 @@ static void run_part(void *context, size_t i, size_t n_parts)
     Model *part = &batch->parts[i];
     Tape *tape = &part->tape;
     uint64_t size = run->config->batch;
-    uint64_t begin = part_begin(size, n_parts, i), end = part_begin(size, n_parts, i + 1);
+    uint64_t begin = size * i / n_parts, end = size * (i + 1) / n_parts;
     memcpy(part->params, run->model.params, (size_t)part->num_params * sizeof *part->params);
     tape_drop(tape);
     double *loss = share_of_loss(run, part, step->first + begin, end - begin);
@@ -70,7 +67,6 @@ static void run_part(void *context, size_t i, size_t n_parts)
     batch->losses[i] = *loss;
 }
 
-// Moves the gradients of all parts to those of the model, in order.
 static void add_gradients(Run *run)
 {
     Batch *batch = &run->job->batch;

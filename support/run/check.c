@@ -47,8 +47,7 @@ static void end_trial(Trial *trial)
 {
     free_batch(&trial->job.batch);
     free_model(&trial->job.run.model);
-    trial->job.batch = (Batch){0};
-    trial->job.run.model = (Model){0};
+    trial->job = (Job){.o = trial->job.o};
 }
 
 static double *loss_of(Run *run)
@@ -74,30 +73,28 @@ typedef enum { ATOMS, PLAIN, ENTRIES, LANES, THREADS, PARTS, ADAM } Way;
 
 static bool run_way(Trial *trial, const Options *o, size_t longest, Way way)
 {
-    InUse usual = in_use;
-    bool lanes = use_lanes;
+    const bool parts = in_use.parts, lanes = use_lanes;
     Options ours = *o;
     ours.scalar = way <= PLAIN;
     use_lanes = lanes && way >= LANES;
-    in_use.parts = in_use.parts && way == PARTS;
-    in_use.adam = in_use.adam && way == ADAM;
+    in_use.parts = parts && way == PARTS;
     if (way == THREADS) set_threads(3, 3);
     bool ok = begin_trial(trial, &ours, longest);
-    if (way == PLAIN) trial->job.run.model.tape.fused = usual.fused;
+    if (way == PLAIN) trial->job.run.model.tape.fused = in_use.fused;
     if (ok) go_back(trial);
-    in_use = usual;
+    in_use.parts = parts;
     use_lanes = lanes;
     return ok;
 }
 
 static Difference values, gradients;  // of the latest two trials
+static double larger_difference(void) { return fmax(relative(values), relative(gradients)); }
 
 // Compares the losses and the gradients; of ADAM, what a step moves. false: no memory.
 static bool compare_ways(const Options *o, size_t longest, Way beside, Way way)
 {
     static Trial trials[2];
     bool ok = run_way(&trials[0], o, longest, beside) && run_way(&trials[1], o, longest, way);
-    const bool usual = in_use.adam;
     Model *a = &trials[0].job.run.model, *b = &trials[1].job.run.model;
     size_t n = (size_t)a->num_params;
     values = gradients = (Difference){0, 0};
@@ -106,6 +103,7 @@ static bool compare_ways(const Options *o, size_t longest, Way beside, Way way)
         compare(&gradients, grad(&a->tape, a->params), grad(&b->tape, b->params), n);
     }
     if (ok && way == ADAM) {
+        const bool usual = in_use.adam;
         in_use.adam = false;
         adam(a, &o->config, learning_rate(&o->config, 0));
         in_use.adam = usual;
@@ -142,8 +140,7 @@ static bool prove_way(const Options *o, size_t longest, Way way)
                   "running adam()"},
     };
     if (!compare_ways(o, longest, ways[way].beside, way)) return false;
-    double difference = fmax(relative(values), relative(gradients));
-    if (agrees(difference, SAME, ways[way].what, "%s", ways[way].note)) return true;
+    if (agrees(larger_difference(), SAME, ways[way].what, "%s", ways[way].note)) return true;
     if (way == ENTRIES) in_use.fused = 0;
     if (way == LANES) use_lanes = false;
     if (way == PARTS) in_use.parts = false;
@@ -151,7 +148,6 @@ static bool prove_way(const Options *o, size_t longest, Way way)
     return true;
 }
 
-// The same model, but as small as can be.
 static Options small_options(const Options *o, uint64_t n_layer, uint64_t n_head)
 {
     Options small = *o;
@@ -181,17 +177,17 @@ bool prove_entries(const Options *o)
     uint64_t trusted = FUSED;
     small.config.batch = 1;
     if (!compare_ways(&small, 2, ATOMS, PLAIN)) return false;
-    bool same = relative(values) <= SAME && relative(gradients) <= SAME;
+    bool same = larger_difference() <= SAME;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0] && (!same || proof.table); i++) {
         uint64_t bit = (uint64_t)1 << calls[i].op;
         char what[96];
         in_use.fused = bit;
         if (!compare_ways(&small, 2, ATOMS, PLAIN)) return false;
-        bool forward = relative(values) > SAME;
+        const char *direction = relative(values) > SAME ? "forward" : "backward";
         snprintf(what, sizeof what, "%s: one entry and its atoms", calls[i].name);
-        if (!agrees(fmax(relative(values), relative(gradients)), SAME, what,
+        if (!agrees(larger_difference(), SAME, what,
                     "%s() in %s and %s() in autograd.c differ; running the atoms", calls[i].name,
-                    calls[i].file, function_of(calls[i].op, forward ? "forward" : "backward")))
+                    calls[i].file, function_of(calls[i].op, direction)))
             trusted &= ~bit;
     }
     in_use.fused = trusted;
@@ -230,9 +226,9 @@ static double gradient_error(Trial *trial, const Matrix *w)
 static bool check_gradients(const Options *o)
 {
     static Trial trial;
-    bool parts = in_use.parts;
-    in_use.parts = false;  // they would add to the gradients that are compared
-    bool ok = begin_trial(&trial, o, 2);
+    Options whole = *o;
+    whole.config.batch = 7;  // too few for parts, which would add to the gradients compared
+    bool ok = begin_trial(&trial, &whole, 2);
     if (ok) go_back(&trial);
     for (size_t k = 0; ok && k < trial.job.run.model.n_matrices; k++) {
         const Matrix *w = &trial.job.run.model.state_dict[k];
@@ -244,7 +240,6 @@ static bool check_gradients(const Options *o)
                w->name);
     }
     end_trial(&trial);
-    in_use.parts = parts;
     return ok;
 }
 

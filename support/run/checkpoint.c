@@ -71,14 +71,12 @@ static bool check_sizes(const Checkpoint *checkpoint)
 {
     const Header *header = &checkpoint->header;
     const Config *config = &checkpoint->options.config;
-    bool holds = config->n_layer < header->n_tensors;
-    if (holds) {
-        Model sizes;
-        if (!size_model(&sizes, config, checkpoint->tokenizer.vocab_size)) return false;
-        free(sizes.layers);
-        holds = sizes.num_params <= header->data_size / 4 && sizes.n_matrices <= header->n_tensors;
-    }
-    return holds ||
+    bool few = config->n_layer >= header->n_tensors;
+    Model sizes = {0};
+    if (!few && !size_model(&sizes, config, checkpoint->tokenizer.vocab_size)) return false;
+    free(sizes.layers);
+    few = few || sizes.num_params > header->data_size / 4 || sizes.n_matrices > header->n_tensors;
+    return !few ||
            fail("%s: the tensors are too few or too small for the configuration", header->path);
 }
 
@@ -120,7 +118,6 @@ static bool place_tensor(Checkpoint *checkpoint, const char *prefix, const Matri
     return true;
 }
 
-// After the header, the numbers.
 static bool read_tensors(Checkpoint *checkpoint, Model *model)
 {
     Header *header = &checkpoint->header;
@@ -128,7 +125,7 @@ static bool read_tensors(Checkpoint *checkpoint, Model *model)
     double numbers[N_RANDOM] = {0};
     double *const vectors[] = {model->params, model->m, model->v};
     const Tensor *random = find_tensor(header, train_random.name);
-    bool found = random, exact = random && random->width == 8;  // F32 would round its words
+    bool exact = random && random->width == 8;  // F32 would round its words
     if (!place_tensor(checkpoint, "", &train_random, numbers)) return false;
     for (size_t i = 0; i < model->n_matrices; i++) {
         const Matrix *w = &model->state_dict[i];
@@ -138,14 +135,13 @@ static bool read_tensors(Checkpoint *checkpoint, Model *model)
         }
     }
     if (!read_data(checkpoint->file, header)) return false;
-    if (found && !exact) note_missing(checkpoint, "train.random in F64");
+    if (random && !exact) note_missing(checkpoint, "train.random in F64");
     model->steps_done = checkpoint->options.step;
     checkpoint->has_random = exact;
     return !exact || random_from_numbers(&checkpoint->random, numbers) ||
            fail("%s: tensor train.random: not the state of the random generator", header->path);
 }
 
-// A whole model: its sizes and its tokenizer, memory, its numbers.
 bool load_model(Job *job, const char *path)
 {
     Checkpoint *checkpoint = &job->checkpoint;

@@ -224,14 +224,13 @@ void print_help(const Command *command)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const Option *option = &options[i];
         const char *argument = option->argument ? option->argument : "";
-        char left[64], letter[8] = "    ", value[80], right[256];
+        char left[64], letter[8] = "    ", value[80];
         if (!(option->commands & command->bit)) continue;
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(left, sizeof left, "  %s--%s %s", letter, option->name, argument);
         default_text(option, value, sizeof value);
-        snprintf(right, sizeof right, "%s%s", option->help, value);
         say("%-*s", HELP_LEFT, left);
         if (strlen(left) >= HELP_LEFT) say("\n%*s", HELP_LEFT, "");
-        say_wrapped(right, HELP_LEFT, HELP_LEFT, HELP_WIDTH);
+        say_wrapped(HELP_WIDTH, HELP_LEFT, HELP_LEFT, "%s%s", option->help, value);
     }
 }

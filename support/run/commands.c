@@ -38,13 +38,17 @@ void out_of_memory(void)
     exit(report(false));
 }
 
-// The documents that training kept out become a list of their own, in their order.
+// The documents that training kept out, if these are its documents, become a list of their own, in
+// their order.
 static bool find_held_out(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
+    if (!config->holdout || config->holdout >= job->run.docs.n || !has_its_documents(job)) {
+        return true;
+    }
     random_seed(&job->rng, config->seed);
     shuffle(&job->run.docs, &job->rng);
-    return hold_out(job, (size_t)config->holdout, NULL);
+    return hold_out(job, (size_t)config->holdout);
 }
 
 enum { DRAWN = 1000 };  // documents, where --docs does not take the first
@@ -54,11 +58,10 @@ static bool draw_documents(Job *job)
 {
     const Config *config = &job->checkpoint.options.config;
     Documents *pool = &job->run.docs;
-    if (config->holdout && config->holdout < pool->n && has_its_documents(job)) {
-        if (!find_held_out(job)) return false;
-        if (job->held_out.n) pool = &job->held_out;
-    }
-    random_seed(&job->rng, was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : config->seed);
+    if (!find_held_out(job)) return false;
+    if (job->held_out.n) pool = &job->held_out;
+    if (!was_given(&job->o, CONFIG(seed))) job->o.config.seed = config->seed;
+    random_seed(&job->rng, job->o.config.seed);
     shuffle(pool, &job->rng);
     job->measured = (Documents){.list = pool->list, .n = keep_distinct(job, pool, DRAWN)};
     return job->measured.n > 0;
@@ -70,11 +73,11 @@ static bool select_held_out(Job *job)
     const char *path = job->o.arguments[0];
     uint64_t n = job->checkpoint.options.config.holdout;
     if (!n) return usage("--holdout: %s was trained without --holdout", path);
-    if (!has_its_documents(job) || n >= job->run.docs.n) {
+    if (!find_held_out(job)) return false;
+    if (!job->held_out.list) {
         return usage("--holdout: %s: not the documents that %s was trained on", data_name(&job->o),
                      path);
     }
-    if (!find_held_out(job)) return false;
     job->measured = job->held_out;
     return job->measured.n ||
            fail("--holdout: nothing to measure: all %" PRIu64 " documents held out are also in "
@@ -103,15 +106,27 @@ static bool load_with_documents(Job *job, bool draw)
 static bool run_train(Job *job)
 {
     const Options *o = &job->o;
-    Checkpoint *checkpoint = &job->checkpoint;
-    if (o->resume && !open_checkpoint(checkpoint, o->resume)) return false;
-    if (o->resume && !take_options(&job->o, checkpoint)) return false;
-    if (!microgpt(&job->run)) return false;
+    bool ready = !o->resume || (open_checkpoint(&job->checkpoint, o->resume) &&
+                                take_options(&job->o, &job->checkpoint));
+    if (!ready || !microgpt(&job->run)) return false;
     if (job->progress.show_bar && o->config.samples) {
         show("samples that are in the training data: %" PRIu64 " of %" PRIu64 "\n",
              job->samples.n_known, o->config.samples);
     }
     return true;
+}
+
+// The documents in the model's tokens. Those with other characters are none of its samples.
+static bool know_data(Job *job)
+{
+    Documents *docs = &job->run.docs;
+    size_t n = 0;
+    for (size_t i = 0; i < docs->n; i++) {
+        Document doc = docs->list[i];
+        size_t encoded = encode(&job->run.tokenizer, doc.tokens, doc.length);
+        if (encoded == doc.length) docs->list[n++] = doc;
+    }
+    return know_documents(job, n, job->o.config.samples);
 }
 
 // Unless another seed is given, the random numbers go on from training: the names are those that
@@ -126,10 +141,10 @@ static bool run_sample(Job *job)
     if (o->new && !(read_texts(job) && check_source(job))) return false;
     bool says = find_metadata(&checkpoint->header, "train.fingerprint");
     if (o->new && o->data && says && !o->quiet && !has_its_documents(job)) {
-        note("%s: not the documents that %s was trained on; it may repeat those", data_name(o),
+        note("%s: not the documents that %s was trained on; samples may repeat those", data_name(o),
              o->arguments[0]);
     }
-    if (o->new && !know_documents(job, run->docs.n, o->config.samples, NULL)) return false;
+    if (o->new && !know_data(job)) return false;
     uint64_t seed = checkpoint->options.config.seed;
     bool same = !was_given(o, CONFIG(seed)) || o->config.seed == seed;
     random_seed(&job->rng, o->config.seed);
@@ -154,7 +169,6 @@ static bool run_eval(Job *job)
     return true;
 }
 
-// What the heads look at: in one word, or over a file of documents.
 static bool run_heads(Job *job)
 {
     const Options *o = &job->o;
@@ -169,7 +183,8 @@ static bool run_heads(Job *job)
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
 
-// The page gets documents if --data is given, or if the model was trained on the shipped names.
+// The page gets documents if --data is given, or if the model was trained on the shipped names. They
+// are read first, as for eval: with room for the longest on the tape, the losses are the same.
 static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];
@@ -178,7 +193,7 @@ static bool run_page(Job *job)
                      "page.html",
                      path);
     }
-    return load_model(job, path) && show_page(job);
+    return read_texts(job) && load_model(job, path) && show_page(job);
 }
 
 static bool run_check(Job *job) { return check_everything(&job->o); }

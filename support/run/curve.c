@@ -10,7 +10,6 @@ enum { LAST_STEPS = 100 };  // their mean loss is shown at the end
 
 static size_t curve_points(uint64_t steps) { return steps < POINTS ? (size_t)steps : POINTS; }
 
-// The point of the curve where a step is.
 static size_t curve_point(const Progress *progress, uint64_t step)
 {
     uint64_t steps = progress->steps - progress->curve_start;
@@ -85,7 +84,6 @@ static void include(Curve *curve, double loss)
     curve->high = fmax(curve->high, loss);
 }
 
-// The row of dots where a loss is.
 static size_t level_of(const Curve *curve, double loss)
 {
     double range = curve->high - curve->low, share = range > 0 ? (loss - curve->low) / range : 0;

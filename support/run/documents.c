@@ -24,7 +24,6 @@ void data_source(const Options *o, char *text, size_t room)
     snprintf(text, room, "%s%s", folder, !o->data ? shipped : input ? "stdin" : base_name(o->data));
 }
 
-// As characters.
 bool read_texts(Job *job)
 {
     const Options *o = &job->o;
@@ -120,17 +119,15 @@ double passes(const Run *run)
 const char *passes_text(const Run *run)
 {
     static char text[160];
-    double times = passes(run);
+    double times = passes(run), shown = times < 9.95 ? rint(10 * times) / 10 : rint(times);
     uint64_t n = run->docs.n - run->config->holdout, steps = run->config->steps;
     if (times < 1) {
         snprintf(text, sizeof text, "%" PRIu64 " steps: %" PRIu64 " of %" PRIu64 " documents",
                  steps, steps * run->config->batch, n);
     } else {
         snprintf(text, sizeof text,
-                 times < 9.95
-                     ? "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.2g times"
-                     : "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.0f times",
-                 steps, n, times);
+                 "%" PRIu64 " steps: each of the %" PRIu64 " documents about %.15g times", steps, n,
+                 shown);
     }
     return text;
 }

@@ -133,20 +133,18 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
 }
 
 // The standard error of a mean over tokens, where the documents are a sample of more like them. Each
-// has a sum over its tokens; `other`: of another model, which is subtracted.
-double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
-                     const double *other)
+// has a sum over its tokens.
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each)
 {
-    double n = (double)n_docs, tokens = 0, sum = 0, squares = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        double mean = pass ? sum / tokens : 0;
-        for (size_t i = 0; i < n_docs; i++) {
-            double t = fmin((double)docs[i].length + 1, (double)model->block_size);
-            double x = each[i] - (other ? other[i] : 0);
-            if (!pass) tokens += t;
-            if (!pass) sum += x;
-            squares += pass ? (x - mean * t) * (x - mean * t) : 0;
-        }
+    double n = (double)n_docs, block_size = (double)model->block_size;
+    double tokens = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < n_docs; i++) {
+        tokens += fmin((double)docs[i].length + 1, block_size);
+        sum += each[i];
+    }
+    for (size_t i = 0; i < n_docs; i++) {
+        double rest = each[i] - sum / tokens * fmin((double)docs[i].length + 1, block_size);
+        squares += rest * rest;
     }
     return n > 1 ? sqrt(squares * n / (n - 1)) / tokens : HUGE_VAL;
 }
@@ -188,16 +186,13 @@ static void say_stats_values(const Model *model, const HeadStats *stats, double 
 
 static void say_documents(const Job *job, size_t n_docs)
 {
-    char text[160];
-    uint64_t seed =
-        was_given(&job->o, CONFIG(seed)) ? job->o.config.seed : job->checkpoint.options.config.seed;
-    int n = snprintf(text, sizeof text, "Over %s%zu documents", job->o.docs ? "the first " : "",
-                     n_docs);
-    if (!job->o.docs) {
-        snprintf(text + n, sizeof text - (size_t)n, " that seed %" PRIu64 " draws%s", seed,
-                 job->held_out.n ? " from those held out of training" : "");
+    size_t columns = terminal_of(STDOUT_FILENO).columns;
+    if (job->o.docs) {
+        say_sentence(columns, "Over the first %zu documents", n_docs);
+    } else {
+        say_sentence(columns, "Over %zu documents that seed %" PRIu64 " draws%s", n_docs,
+                     job->o.config.seed, job->held_out.n ? " from those held out of training" : "");
     }
-    say_wrapped(text, 0, 2, terminal_of(STDOUT_FILENO).columns);
 }
 
 bool show_heads(Job *job)
@@ -210,6 +205,7 @@ bool show_heads(Job *job)
     free(job->losses);
     size_t in_wo = model->n_embd * model->n_embd;
     double *each = job->losses = calloc(2 * n_docs + in_wo, sizeof *each);
+    double *more = each + n_docs;  // what the losses are without a head, then the difference
     if (!stats || !each) return no_memory();
     model->tape.fused |= READ_OFF;
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
@@ -221,8 +217,9 @@ bool show_heads(Job *job)
         stats[h].first /= tokens;
         stats[h].elsewhere /= tokens;
         stats[h].entropy /= tokens;
-        stats[h].loss = loss_without(model, docs, n_docs, h, each + n_docs, each + 2 * n_docs);
-        stats[h].error = error_of_mean(model, docs, n_docs, each + n_docs, each);
+        stats[h].loss = loss_without(model, docs, n_docs, h, more, more + n_docs);
+        for (size_t i = 0; i < n_docs; i++) more[i] -= each[i];
+        stats[h].error = error_of_mean(model, docs, n_docs, more);
         if (!isfinite(stats[h].loss)) {
             return fail("%s: the loss without layer %zu head %zu is not finite", path,
                         h / model->n_head, h % model->n_head);
@@ -231,7 +228,7 @@ bool show_heads(Job *job)
     if (job->o.tsv) {
         say_stats_values(model, stats, loss);
     } else {
-        say_stats(model, stats, loss, error_of_mean(model, docs, n_docs, each, NULL));
+        say_stats(model, stats, loss, error_of_mean(model, docs, n_docs, each));
         say_documents(job, n_docs);
         say_findings(model, stats, loss);
     }

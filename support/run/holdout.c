@@ -5,14 +5,11 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-enum {
-    TIMES = 20,
-    SAMPLE_DOCS = 500
-};  // measurements in a run, and documents of each but the last
+enum { TIMES = 20, SAMPLE_DOCS = 500 };  // measurements in a run; documents of all but the last
 
 // The last n_held documents are held out. Those that are also among the others do not count: they
 // go to the end.
-bool hold_out(Job *job, size_t n_held, const uint32_t *uchars)
+bool hold_out(Job *job, size_t n_held)
 {
     Documents *docs = &job->run.docs, *held_out = &job->held_out;
     size_t n_trained = docs->n - n_held;
@@ -20,10 +17,10 @@ bool hold_out(Job *job, size_t n_held, const uint32_t *uchars)
     free(job->losses);
     job->losses = calloc(n_held, sizeof *job->losses);
     if (!job->losses) return no_memory();
-    if (!know_documents(job, n_trained, 0, uchars)) return false;
+    if (!know_documents(job, n_trained, 0)) return false;
     for (size_t i = n_trained; i < docs->n; i++) {
         Document doc = docs->list[i];
-        if (is_known(&job->samples, &doc, uchars, false)) continue;
+        if (is_known(&job->samples, &doc, false)) continue;
         docs->list[i] = held_out->list[held_out->n];
         held_out->list[held_out->n++] = doc;
     }
@@ -52,10 +49,8 @@ bool measure_held_out(Run *run)
     const Document *docs = job->held_out.list;
     double *each = job->losses;
     double loss = mean_loss(&run->model, docs, n, &n_tokens, NULL, each);
-    double error = n > 1 ? error_of_mean(&run->model, docs, n, each, NULL) : HUGE_VAL;
     if (!isfinite(loss)) return false;
-    progress->held_loss = loss;
-    progress->held_error = error;
+    progress->held_error = error_of_mean(&run->model, docs, n, each);
     progress->measured = done;
     add_held_out(progress, done, loss);
     return true;
@@ -99,7 +94,7 @@ bool say_held_out(Run *run, const char *new_line)
     bool done = job->progress.measured == run->model.steps_done;
     if (!holdout) return true;
     if (!job->held_out.n) {
-        say("%sheld out: 0 docs: the training data have all %" PRIu64 "\n", new_line, holdout);
+        say("%sheld out: 0 docs: all %" PRIu64 " are also training documents\n", new_line, holdout);
         return true;
     }
     if (!done && !measure_held_out(run)) {

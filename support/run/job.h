@@ -110,8 +110,9 @@ typedef struct {
 typedef struct {
     unsigned char *model;  // [n_model] the model file
     size_t n_model;
-    bool names_model;  // index.html says where it goes
-    Losses log;        // list is NULL: no log
+    bool names_model;         // index.html says where it goes
+    bool has_documents, own;  // it gets documents; they are those of the training
+    Losses log;               // list is NULL: no log
 } Page;
 
 // The documents of a step in parts.
@@ -214,33 +215,36 @@ bool fail_stopped(Job *job, const char *reason);  // saves, records the error, r
 
 // samples.c
 bool read_prompt(Run *run, const char *what, const char *text);
-bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars);
-// Is it in the set of texts? With `add`, insert it. uchars: the text is made of tokens, else NULL.
-bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add);
+// A set of texts: the first n documents, and room for more. Is a text in it? With `add`, insert it.
+bool know_documents(Job *job, size_t n, uint64_t more);
+bool is_known(Samples *samples, const Document *text, bool add);
 size_t keep_distinct(Job *job, Documents *docs, size_t n);
 
 // holdout.c
-bool hold_out(Job *job, size_t n_held, const uint32_t *uchars);  // uchars: as hash_text() has it
-bool is_measured_after(const Job *job, uint64_t done);           // that many steps
+bool hold_out(Job *job, size_t n_held);
+bool is_measured_after(const Job *job, uint64_t done);  // that many steps
 bool measure_held_out(Run *run);
 bool say_held_out(Run *run, const char *new_line);
 
-// heads.c, maps.c, votes.c
+// heads.c
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each);
-double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each,
-                     const double *other);
-bool show_heads(Job *job);            // over job->measured
-bool show_word(Job *job);             // in the prompt
-bool show_votes(Job *job, size_t n);  // the n positions on the tape
+double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each);
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found);
 size_t map_row(size_t n_heads, size_t query, size_t h);
-void draw_maps(const Run *run, const double *maps, size_t n);
+bool show_heads(Job *job);  // over job->measured
+bool show_word(Job *job);   // in the prompt
+
+// maps.c
 Label token_label(const Run *run, Terminal screen, size_t token);
 Label position_label(const Run *run, Terminal screen, size_t i);
 void say_label(Label label, size_t width);
+void draw_maps(const Run *run, const double *maps, size_t n);
 void say_stats(const Model *model, const HeadStats *stats, double loss, double error);
 void say_findings(const Model *model, const HeadStats *stats, double loss);
+
+// votes.c
+bool show_votes(Job *job, size_t n);  // the n positions on the tape
 
 // page.c
 bool show_page(Job *job);  // shuffles run->docs

@@ -33,17 +33,14 @@ static bool read_heading(Losses *log, const char *text, const char *name, size_t
            fail("%s: not a log of a run: it does not begin with " LOG_HEADING, name);
 }
 
-// Adds the row at `at`, which ends at `newline`.
+// Adds a row: what is after its step, up to `newline`.
 static bool read_row(Losses *log, char *at, const char *newline)
 {
-    uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
     double loss = read_field(&at), lr = read_field(&at), held_out = NAN;
     bool empty = log->has_held_out && at[0] == ',' && at + 1 == newline;
     if (log->has_held_out && !empty) held_out = read_field(&at);
-    if (!isfinite(loss) || !isfinite(lr) || at + empty != newline || !step) return false;
+    if (!isfinite(loss) || !isfinite(lr) || at + empty != newline) return false;
     if (log->has_held_out && !empty && !isfinite(held_out)) return false;
-    if (log->n == 0) log->first = step;
-    if (step != log->first + log->n) return false;
     log->held_out[log->n] = held_out;
     log->list[log->n++] = loss;
     return true;
@@ -67,14 +64,25 @@ static bool read_rows(Losses *log, int file, const char *name, uint64_t last, si
     if (ok && !(log->list && log->held_out)) ok = no_memory();
     while (ok && (newline = memchr(text + *end, '\n', n - *end))) {
         char *at = (char *)text + *end;
-        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : 0;
+        uint64_t step = *at >= '0' && *at <= '9' ? strtoull(at, &at, 10) : 0;
         if (log->n == 0) log->first = step;
         if (step > last) break;
-        ok = read_row(log, at, (char *)newline) ||
+        ok = (step && step == log->first + log->n && read_row(log, at, (char *)newline)) ||
              fail("%s:%zu: not the step,loss,lr of the next step", name, log->n + 2);
         *end = (size_t)(newline - text) + 1;
     }
     free(text);
+    return ok;
+}
+
+// Reads a whole log.
+static bool read_log(Losses *log, const char *name)
+{
+    size_t end;
+    int file = open_file(name, O_RDONLY);
+    if (file < 0) return fail_errno(name);
+    bool ok = read_rows(log, file, name, UINT64_MAX, &end);
+    close(file);
     return ok;
 }
 
@@ -121,17 +129,13 @@ static bool keep_log(Log *log, const char *name)
     static char kept[PATH_MAX + 2];
     char path[PATH_MAX];
     Losses before = {0};
-    size_t end;
     if (!realpath(name, path)) return fail_errno(name);
     snprintf(kept, sizeof kept, "%s~", path);
-    int file = open_file(kept, O_RDONLY);
-    bool ok = file < 0 ? errno == ENOENT || fail_errno(kept)
-                       : read_rows(&before, file, kept, UINT64_MAX, &end);
-    if (file >= 0) close(file);
+    bool ok = (access(kept, F_OK) < 0 && errno == ENOENT) || read_log(&before, kept);
     free_losses(&before);
     if (!ok) return false;
     if (rename(path, kept) < 0) return fail_errno(kept);
-    file = open_file(path, O_WRONLY | O_CREAT);
+    int file = open_file(path, O_WRONLY | O_CREAT);
     if (file < 0) {
         set_failure(FAILED, "%s: %s", name, strerror(errno));
         rename(kept, path);
@@ -227,12 +231,8 @@ bool close_log(Job *job)
 bool read_losses(Losses *losses, const char *name)
 {
     double sum = 0;
-    size_t end;
-    int file = open_file(name, O_RDONLY);
-    if (file < 0) return fail_errno(name);
-    bool ok = read_rows(losses, file, name, UINT64_MAX, &end);
-    close(file);
-    for (size_t i = 0; ok && i < losses->n; i++) sum += fabs(losses->list[i]);
-    if (ok && !isfinite(sum)) return fail("%s: losses too large to plot", name);
-    return ok && (losses->n || fail("%s: not a log of a run: no step in it", name));
+    if (!read_log(losses, name)) return false;
+    for (size_t i = 0; i < losses->n; i++) sum += fabs(losses->list[i]);
+    if (!isfinite(sum)) return fail("%s: losses too large to plot", name);
+    return losses->n || fail("%s: not a log of a run: no step in it", name);
 }

@@ -4,27 +4,14 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <stdarg.h>
 #include <wchar.h>
 
-// How weights are shown.
 typedef enum { DIGITS, BLOCKS, COLORS } Paint;
 
 static Paint paint_of(Terminal screen)
 {
     if (screen.is_terminal && screen.draws && screen.color) return COLORS;
     return screen.unicode ? BLOCKS : DIGITS;
-}
-
-// A sentence, broken where the screen ends.
-PRINTF_LIKE(2, 3) static void say_sentence(size_t width, const char *format, ...)
-{
-    char text[512] = "";
-    va_list args;
-    va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0) standard_output.error = EOVERFLOW;
-    va_end(args);
-    say_wrapped(text, 0, 2, width);
 }
 
 // ^ is the start. Invisible characters get a visible sign.

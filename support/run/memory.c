@@ -80,23 +80,21 @@ static double bytes_needed(Model sizes, double batch, double positions)
 // takes what the model would not need without it.
 static bool model_fits(const Model *model, double batch, double positions)
 {
-    double all = bytes_needed(*model, batch, positions);
-    if (fits_memory(all)) return true;
     static const char *const what[] = {
         "the layers: --n-embd, --n-layer",
         "the different characters: --n-embd",
         "the block: --block-size",
         "the documents of a step: --batch, --block-size",
     };
-    Model less[3];
-    for (size_t i = 0; i < 3; i++) less[i] = *model;
-    less[0].n_layer = less[1].vocab_size = less[2].block_size = 0;
-    double parts[] = {
-        all - bytes_needed(less[0], batch, positions),
-        all - bytes_needed(less[1], batch, positions),
-        all - bytes_needed(less[2], batch, positions),
-        all - bytes_needed(*model, 0, positions),
-    };
+    double all = bytes_needed(*model, batch, positions), parts[4];
+    if (fits_memory(all)) return true;
+    for (size_t i = 0; i < 4; i++) {
+        Model less = *model;
+        if (i == 0) less.n_layer = 0;
+        if (i == 1) less.vocab_size = 0;
+        if (i == 2) less.block_size = 0;
+        parts[i] = all - bytes_needed(less, i == 3 ? 0 : batch, positions);
+    }
     return fail("not enough memory: a model of %.0f parameters needs %.1f GB, most of it for %s",
                 (double)model->num_params, all / 1e9, what[argmax(parts, 4)]);
 }

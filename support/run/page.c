@@ -12,7 +12,7 @@ enum { MAX_PARAMS = 1000000, MAX_BLOCK = 1024, MAX_POINTS = 1000, MAX_TEXT = 327
 // Losses for the page to compare its own with: of so many documents, and so much work.
 enum { MAX_LOSSES = 8, MAX_WORK = 50000000 };
 
-// A file of the shipped page. The caller frees it, whatever is returned.
+// A file of the shipped page. The caller frees it, also after a failure.
 static bool read_shipped(const char *argv0, const char *file, unsigned char **bytes, size_t *n)
 {
     char shipped[300], name[4200];
@@ -51,25 +51,22 @@ static bool can_compute(const Job *job)
 {
     const char *path = job->o.arguments[0];
     const Model *model = &job->run.model;
-    const Header *header = &job->checkpoint.header;
     for (const Option *option = options; option < options + N_OPTIONS; option++) {
         char key[64];
+        if (!(option->stored & OF_MODEL)) continue;
         metadata_key(option, key, sizeof key);
-        if (option->stored & OF_MODEL && find_metadata(header, key) &&
-            find_name("n_layer|n_embd|n_head|block_size|activation", key) < 0) {
-            return fail("%s: the page cannot compute it: it does not know %s", path, key);
+        const char *value = find_metadata(&job->checkpoint.header, key);
+        bool known = find_name("n_layer|n_embd|n_head|block_size|activation", key) >= 0;
+        if (value && strcmp(key, "activation") == 0) known = find_name("relu|relu2", value) >= 0;
+        if (value && !known) {
+            return fail("%s: the page cannot compute it: unknown: %s %s", path, key, value);
         }
-    }
-    const char *activation = find_metadata(header, "activation");
-    if (activation && find_name("relu|relu2", activation) < 0) {
-        return fail("%s: the page cannot compute it: it does not know the activation %s", path,
-                    activation);
     }
     for (size_t i = 0; i < model->n_matrices; i++) {
         const Matrix *w = &model->state_dict[i];
         if (knows_matrix(model, w)) continue;
-        return fail("%s: the page cannot compute it: it does not know the tensor %s, %zu x %zu",
-                    path, w->name, w->rows, w->cols);
+        return fail("%s: the page cannot compute it: unknown: tensor %s, %zu x %zu", path, w->name,
+                    w->rows, w->cols);
     }
     return true;
 }
@@ -143,9 +140,8 @@ static void say_losses(const Losses *log)
 static void say_documents(Job *job)
 {
     Documents *docs = &job->run.docs;
-    const Options *trained = &job->checkpoint.options;
     size_t room = MAX_TEXT;
-    random_seed(&job->rng, trained->config.seed);
+    random_seed(&job->rng, job->checkpoint.options.config.seed);
     shuffle(docs, &job->rng);
     char source[PATH_MAX];
     data_source(&job->o, source, sizeof source);
@@ -161,8 +157,7 @@ static void say_documents(Job *job)
         if (i) say("\\n");
         put_characters(&standard_output, doc->tokens, doc->length, true);
     }
-    bool own = job->o.fingerprint == trained->fingerprint;
-    say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, own ? "true" : "false");
+    say("\",\n\"n_documents\":%zu,\n\"own\":%s", docs->n, job->page.own ? "true" : "false");
 }
 
 // A document and its loss, which the page compares with its own. Returns the work that takes.
@@ -173,25 +168,23 @@ static double say_loss(Job *job, const Document *doc, const char *comma)
     size_t n = 0;
     double loss = mean_loss(model, doc, 1, &n, NULL, NULL);
     say("%s[\"", comma);
-    for (size_t i = 0; i < doc->length; i++)
+    for (size_t i = 0; i < doc->length; i++) {
         put_characters(&standard_output, &uchars[doc->tokens[i]], 1, true);
-    if (isfinite(loss))
-        say("\",%.17g]", loss);
-    else
-        say("\",null]");
+    }
+    say(isfinite(loss) ? "\",%.17g]" : "\",null]", loss);
     return (double)n * (double)model->num_params;
 }
 
 // The losses of the first documents that the model knows; without any, of the word, or of the
 // first characters of the vocabulary.
-static void say_compared(Job *job, bool with_documents)
+static void say_compared(Job *job)
 {
     const Run *run = &job->run;
     double work = 0, params = (double)run->model.num_params;
     size_t n = 0, block_size = run->model.block_size;
     say(",\n\"losses\":[");
-    for (size_t i = 0; with_documents && i < run->docs.n && n < MAX_LOSSES && work < MAX_WORK;
-         i++) {
+    size_t n_docs = job->page.has_documents ? run->docs.n : 0;
+    for (size_t i = 0; i < n_docs && n < MAX_LOSSES && work < MAX_WORK; i++) {
         Document *doc = &run->docs.list[i];
         size_t positions = doc->length < block_size ? doc->length + 1 : block_size;
         if ((double)positions * params > MAX_WORK) continue;
@@ -208,7 +201,7 @@ static void say_compared(Job *job, bool with_documents)
     say("]");
 }
 
-static void say_model(Job *job, bool with_documents)
+static void say_model(Job *job)
 {
     const Options *o = &job->o;
     const Page *page = &job->page;
@@ -217,8 +210,8 @@ static void say_model(Job *job, bool with_documents)
     if (o->n_arguments == 2) say_text("word", o->arguments[1]);
     say_bytes("model", page->model, page->n_model);
     if (page->log.list) say_losses(&page->log);
-    if (with_documents) say_documents(job);
-    say_compared(job, with_documents);
+    if (page->has_documents) say_documents(job);
+    say_compared(job);
     say("};\n");
 }
 
@@ -226,7 +219,7 @@ static void say_model(Job *job, bool with_documents)
  * The page around it.
  */
 // Puts a line of index.html or, between two lines, the file that it names.
-static bool put_line(Output *out, Job *job, const char *line, size_t n, bool with_documents)
+static bool put_line(Output *out, Job *job, const char *line, size_t n)
 {
     static const char *const kinds[][3] = {
         {"<link rel=\"stylesheet\" href=\"%255[^\"]\">%n", "<style>\n", "</style>\n"},
@@ -241,8 +234,8 @@ static bool put_line(Output *out, Job *job, const char *line, size_t n, bool wit
         bool model = strcmp(file, "model.js") == 0;
         bool ok = model || read_shipped(job->argv[0], file, &bytes, &n_bytes);
         put(out, "%s", kinds[i][1]);
-        put_bytes(out, bytes, ok ? n_bytes : 0);
-        if (model && out == &standard_output) say_model(job, with_documents);
+        if (ok) put_bytes(out, bytes, n_bytes);
+        if (model && out == &standard_output) say_model(job);
         put(out, "%s", kinds[i][2]);
         free(bytes);
         job->page.names_model |= model;
@@ -252,7 +245,7 @@ static bool put_line(Output *out, Job *job, const char *line, size_t n, bool wit
     return true;
 }
 
-static bool put_page(Output *out, Job *job, bool with_documents)
+static bool put_page(Output *out, Job *job)
 {
     unsigned char *index = NULL;
     size_t n = 0;
@@ -260,7 +253,7 @@ static bool put_page(Output *out, Job *job, bool with_documents)
     for (size_t i = 0, next; ok && i < n; i = next) {
         const unsigned char *newline = memchr(index + i, '\n', n - i);
         next = newline ? (size_t)(newline - index) + 1 : n;
-        ok = put_line(out, job, (char *)index + i, next - i, with_documents);
+        ok = put_line(out, job, (char *)index + i, next - i);
     }
     free(index);
     return ok &&
@@ -271,8 +264,8 @@ static bool put_page(Output *out, Job *job, bool with_documents)
 bool show_page(Job *job)
 {
     static Output nowhere = {.file = -1};
-    if (!read_model(job) || !put_page(&nowhere, job, false) || !read_texts(job)) return false;
-    job->o.fingerprint = fingerprint(&job->run.docs);
-    return put_page(&standard_output, job,
-                    job->o.data || job->o.fingerprint == job->checkpoint.options.fingerprint);
+    if (!read_model(job) || !put_page(&nowhere, job)) return false;
+    job->page.own = has_its_documents(job);
+    job->page.has_documents = job->o.data || job->page.own;
+    return put_page(&standard_output, job);
 }

@@ -30,7 +30,6 @@ void set_up_progress(Progress *progress, const Options *o, uint64_t steps_done)
     progress->began = progress->last_draw = progress->last_flush = seconds();
 }
 
-// Seconds as people read them.
 static void time_text(double s, char *text, size_t room)
 {
     unsigned t = s < 1e9 ? (unsigned)(s + 0.5) : 1000000000;

@@ -123,7 +123,6 @@ static void record_entry(Tape *t, Entry e)
     if (!t->waiting && !(t->faster && t->faster->forward(at))) rules->forward(at);
 }
 
-// Each lane has one entry.
 static void record_lanes(Tape *t, Op op, Shape shape)
 {
     Entry e = {.op = op, .length = shape.length, .stride = shape.length + 4 * shape.growing};
@@ -140,7 +139,6 @@ static void record_lanes(Tape *t, Op op, Shape shape)
     go_back(t);
 }
 
-// Tries shapes of one lane, or of many.
 static void try_shapes(Tape *t, Op op, bool lanes)
 {
     static const Shape shapes[] = {
@@ -184,7 +182,7 @@ static void prove_fast(Tape *t, Op op)
         const char *name = function_of(op, back ? "backward" : "forward");
         if (!back && (known[i] || known[i + 1])) try_shapes(t, op, lanes);
         if (!known[i]) continue;
-        snprintf(what, sizeof what, "%s and %s", name, fast.names[i]);
+        snprintf(what, sizeof what, "%s and %s in engine/", name, fast.names[i]);
         same = agrees(relative(back ? gradients : values), SAME, what,
                       "%s() in autograd.c and %s() in %s differ; running %s()", name, fast.names[i],
                       fast.file, name);

@@ -29,9 +29,9 @@ bool read_prompt(Run *run, const char *what, const char *text)
 }
 
 // The set is a table of hashes, at most half full.
-bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bool add)
+bool is_known(Samples *samples, const Document *text, bool add)
 {
-    uint64_t hash = hash_text(FNV_START, text, uchars);
+    uint64_t hash = hash_text(FNV_START, text);
     if (!hash) hash = 1;  // 0 is a free slot
     size_t last = samples->n_slots - 1, i = (size_t)hash & last;
     while (samples->known[i] && samples->known[i] != hash) i = (i + 1) & last;
@@ -41,15 +41,16 @@ bool is_known(Samples *samples, const Document *text, const uint32_t *uchars, bo
 }
 
 // Puts the first n documents into the set, with room for more texts.
-bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
+bool know_documents(Job *job, size_t n, uint64_t more)
 {
     Samples *samples = &job->samples;
     double texts = (double)n + (double)more;
     if (!fits_memory(4 * sizeof *samples->known * texts)) return no_memory();
     for (samples->n_slots = 2; (double)samples->n_slots < 2 * texts;) samples->n_slots *= 2;
+    free(samples->known);
     samples->known = calloc(samples->n_slots, sizeof *samples->known);
     if (!samples->known) return no_memory();
-    for (size_t i = 0; i < n; i++) is_known(samples, &job->run.docs.list[i], uchars, true);
+    for (size_t i = 0; i < n; i++) is_known(samples, &job->run.docs.list[i], true);
     return true;
 }
 
@@ -58,11 +59,10 @@ bool know_documents(Job *job, size_t n, uint64_t more, const uint32_t *uchars)
 size_t keep_distinct(Job *job, Documents *docs, size_t n)
 {
     size_t kept = 0;
-    free(job->samples.known);
-    if (!know_documents(job, 0, docs->n, NULL)) return 0;
+    if (!know_documents(job, 0, docs->n)) return 0;
     for (size_t i = 0; i < docs->n && kept < n; i++) {
         Document doc = docs->list[i];
-        if (is_known(&job->samples, &doc, NULL, true)) continue;
+        if (is_known(&job->samples, &doc, true)) continue;
         docs->list[i] = docs->list[kept];
         docs->list[kept++] = doc;
     }
@@ -138,7 +138,7 @@ bool after_sample(Run *run, size_t length, uint64_t *done)
         return fail("sample %" PRIu64 ": the scores are not finite; a smaller --lr may help",
                     samples->n_drawn);
     }
-    if (!known && samples->known) known = is_known(samples, &name, run->tokenizer.uchars, only_new);
+    if (!known && samples->known) known = is_known(samples, &name, only_new);
     samples->n_known += known;
     samples->known_in_a_row = known ? samples->known_in_a_row + 1 : 0;
     if (known && only_new) {

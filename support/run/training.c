@@ -44,7 +44,6 @@ static bool check_files(const Job *job)
     return true;
 }
 
-// Opens what the run writes, and checks that no file is meant to be two things.
 static bool begin_progress(Job *job)
 {
     const Options *o = &job->o;
@@ -103,12 +102,8 @@ bool begin_training(Run *run)
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
     note_run(run);
-    const uint32_t *uchars = run->tokenizer.uchars;
-    if (holdout) {
-        if (!hold_out(job, (size_t)holdout, uchars)) return false;
-    } else if (job->progress.show_bar && !know_documents(job, n, 0, uchars)) {
-        return false;
-    }
+    if (holdout && !hold_out(job, (size_t)holdout)) return false;
+    if (!holdout && job->progress.show_bar && !know_documents(job, n, 0)) return false;
     if (job->log.row_is_open) {
         if (is_measured_after(job, run->model.steps_done)) measure_held_out(run);
         end_row(job, run->model.steps_done);
@@ -165,7 +160,6 @@ bool fail_stopped(Job *job, const char *reason)
     return false;
 }
 
-// Called before Adam: if the loss is not finite, the parameters of the step before are still good.
 bool check_loss(Run *run, uint64_t step, double loss)
 {
     Job *job = run->job;

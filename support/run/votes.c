@@ -6,8 +6,6 @@
 #define _XOPEN_SOURCE 700
 #include "job.h"
 
-#include <stdarg.h>
-
 typedef enum { SELF, HEAD, UNIT, OTHERS } Voter;
 typedef struct {
     Voter kind;
@@ -147,11 +145,9 @@ static void say_vote_values(const Votes *v, size_t query, size_t id)
     static const char *const kinds[] = {[SELF] = "self", [HEAD] = "head", [UNIT] = "unit"};
     for (const Vote *vote = v->list; vote < v->list + v->n_votes; vote++) {
         say("%zu\t%zu\t%s\t", query, id, kinds[vote->kind]);
-        if (vote->kind != SELF) say("%zu\t%zu", vote->layer, vote->index);
-        say(vote->kind == SELF   ? "\t\t\t"
-            : vote->kind == HEAD ? "\t%zu\t"
-                                 : "\t\t",
-            vote->looks_at);
+        if (vote->kind == SELF) say("\t\t\t");
+        if (vote->kind == HEAD) say("%zu\t%zu\t%zu\t", vote->layer, vote->index, vote->looks_at);
+        if (vote->kind == UNIT) say("%zu\t%zu\t\t", vote->layer, vote->index);
         say("%.17g\n", vote->vote + 0.0);  // not -0
     }
 }
@@ -183,7 +179,9 @@ static bool say_all_values(Votes *v, size_t query)
 // units of a layer, all others together.
 static void sum_up(Votes *v)
 {
-    Vote others = {.kind = OTHERS}, *end = v->list + 1;  // end: of the lines so far
+    Vote others = {.kind = OTHERS};
+    Vote *end = v->list + 1,
+         *units = end;  // of the lines so far; units: a layer's, strongest first
     for (const Vote *vote = v->list + 1; vote < v->list + v->n_votes; vote++) {
         Vote *last = end - 1, next = *vote;
         bool same = last->kind == next.kind && last->layer == next.layer;
@@ -194,16 +192,11 @@ static void sum_up(Votes *v)
             last->weight = fmax(last->weight, next.weight);
             continue;
         }
-        *end++ = next;
-        if (!same || next.kind != UNIT) continue;
-        for (Vote *at = end - 1; at > v->list && at[-1].kind == UNIT && at[-1].layer == next.layer;
-             at--) {
-            if (fabs(at->vote) <= fabs(at[-1].vote)) break;
-            Vote weaker = at[-1];
-            at[-1] = *at;
-            *at = weaker;
-        }
-        if (end[-3].kind == UNIT && end[-3].layer == next.layer) others.vote += (*--end).vote;
+        if (next.kind != UNIT || !same) units = end;
+        Vote *at = end++;
+        for (; at > units && fabs(at[-1].vote) < fabs(next.vote); at--) *at = at[-1];
+        *at = next;
+        if (end - units > 2) others.vote += (*--end).vote;
     }
     *end++ = others;
     v->n_votes = (size_t)(end - v->list);
@@ -239,15 +232,6 @@ static double percent(const double *logits, size_t n, size_t id)
     return 100 / sum;
 }
 
-PRINTF_LIKE(2, 3) static void append(char text[256], const char *format, ...)
-{
-    size_t n = strlen(text);
-    va_list args;
-    va_start(args, format);
-    if (vsnprintf(text + n, 256 - n, format, args) < 0) standard_output.error = EOVERFLOW;
-    va_end(args);
-}
-
 // "after ^mar comes i: 48%, the guess; votes for i: +3.45"
 static void say_title(const Run *run, Terminal screen, const double *logits, size_t query,
                       double sum)
@@ -257,20 +241,21 @@ static void say_title(const Run *run, Terminal screen, const double *logits, siz
     Label next = token_label(run, screen, target), likeliest = token_label(run, screen, guess);
     const char *comes = target == BOS ? "the end" : next.text;
     const char *guessed = guess == BOS ? "the end" : likeliest.text;
-    char text[256] = "after ";
-    int wide = next.columns + likeliest.columns - 2;  // columns beyond one per character
-    if (query > 8) append(text, "..");
+    char word[96] = "", right[64] = ", the guess";
+    size_t wide = (size_t)(next.columns + likeliest.columns - 2);  // beyond one per character
+    if (query > 8) strcpy(word, "..");
     for (size_t i = query > 8 ? query - 8 : 0; i <= query; i++) {
         Label label = position_label(run, screen, i);
-        append(text, "%s", label.text);
-        wide += label.columns - 1;
+        strcat(word, label.text);
+        wide += (size_t)label.columns - 1;
     }
-    append(text, " comes %s: %.0f%%", comes, percent(logits, n, target));
-    if (guess == target) append(text, ", the guess");
-    if (guess != target)
-        append(text, "; the guess, %s: %.0f%%", guessed, percent(logits, n, guess));
-    append(text, "; votes for %s: %+.2f", comes, sum);
-    say_wrapped(text, 0, 2, screen.columns > (size_t)wide ? screen.columns - (size_t)wide : 1);
+    if (guess != target) {
+        snprintf(right, sizeof right, "; the guess, %s: %.0f%%", guessed,
+                 percent(logits, n, guess));
+    }
+    say_sentence(screen.columns > wide ? screen.columns - wide : 1,
+                 "after %s comes %s: %.0f%%%s; votes for %s: %+.2f", word, comes,
+                 percent(logits, n, target), right, comes, sum);
 }
 
 static bool say_position(const Run *run, Votes *v, Terminal screen, size_t query)
@@ -313,9 +298,9 @@ bool show_votes(Job *job, size_t n)
                     job->o.arguments[0]);
     }
     if (job->o.tsv) return true;
-    say_wrapped(
-        "A vote is what a voter adds to the logit of the character that comes, less what it "
-        "adds to the average logit. Their sum is the logit less the average one, exactly.",
-        0, 2, screen.columns);
+    say_sentence(screen.columns,
+                 "A vote is what a voter adds to the logit of the character that comes, less what "
+                 "it adds to the average logit. Their sum is the logit less the average one, "
+                 "exactly.");
     return true;
 }

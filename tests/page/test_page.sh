@@ -81,11 +81,9 @@ log 'step,loss,lr,held_out\n7,2.5,0.01,\n8,2.25,0.01,2.625\n9,2,0.01,2.5\n'
 same "the losses held out, where they were measured" \
     '"log":{"first":7,"steps":3,"points":[2.5,2.25,2],"held":[[8,2.625],[9,2.5]]},' \
     "$(microgpt page "$names" --log "$T/log.csv" | grep '^"log":')"
-# The program's own losses, to twelve places: of the first documents; without documents, of the word, or of the first
-# characters. The last digits depend on how the tape's memory is cut, and eval knows how long the documents are.
-places() { sed 's/\(\.[0-9]\{12\}\)[0-9]*/\1/g'; }
-loss_of() { echo "$2" >"$T/one.txt"; microgpt eval "$1" -q --data "$T/one.txt" | sed -n 's/^loss //p' | places; }
-compared() { sed -n 's/^"losses":\(.*\)};$/\1/p' "$1" | places; }
+# The program's own losses: of the first documents; without documents, of the word, or of the first characters.
+loss_of() { echo "$2" >"$T/one.txt"; microgpt eval "$1" -q --data "$T/one.txt" | sed -n 's/^loss //p'; }
+compared() { sed -n 's/^"losses":\(.*\)};$/\1/p' "$1"; }
 wanted=
 for name in $(sed -n 's/^"documents":"\(.*\)",$/\1/p' "$page" | sed 's/\\n/ /g' | cut -d ' ' -f 1-8); do
     wanted="$wanted${wanted:+,}[\"$name\",$(loss_of "$names" "$name")]"

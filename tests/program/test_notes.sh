@@ -99,7 +99,7 @@ same "three thousand: all different, none in the list" "3000 3000 0" \
 awk '!seen[$0]++' "$T/sixty" >"$T/different"
 microgpt sample "$model" --new --samples "$(wc -l <"$T/different")" --data "$T/six" >"$T/saw" 2>"$T/stderr"
 same "--new --data of another list says so" \
-    "microgpt: note: $T/six: not the documents that $model was trained on; it may repeat those" "$(cat "$T/stderr")"
+    "microgpt: note: $T/six: not the documents that $model was trained on; samples may repeat those" "$(cat "$T/stderr")"
 same_file "--new --data FILE: compared with that file" "$T/different" "$T/saw"
 notes "--new --data of its own list" "" sample "$model" --new --samples 1 --data data/names.txt
 stdout_may=yes

@@ -140,14 +140,12 @@ static void check_hash(void)
               hash_bytes(FNV_START, (const unsigned char *)"a", 1) == 0xaf63dc4c8601ec8cu &&
               hash_bytes(FNV_START, (const unsigned char *)"foobar", 6) == 0x85944171f73967e8u,
           "FNV-1a of three texts");
-    uint32_t text[] = {'a', 0x1f600, 'c'}, tokens[] = {2, 0, 1};
-    const uint32_t uchars[] = {0x1f600, 'c', 'a'};
-    const Document plain = {.tokens = text, .length = 3}, coded = {.tokens = tokens, .length = 3};
+    uint32_t text[] = {'a', 0x1f600, 'c'};
+    const Document plain = {.tokens = text, .length = 3};
     uint64_t right = FNV_START;
     const uint64_t parts[] = {3, 'a', 0x1f600, 'c'};
     for (size_t i = 0; i < 4; i++) right = (right ^ parts[i]) * 1099511628211u;
-    check(hash_text(FNV_START, &plain, NULL) == right, "a text: its length, then its characters");
-    check(hash_text(FNV_START, &coded, uchars) == right, "the same text, as tokens");
+    check(hash_text(FNV_START, &plain) == right, "a text: its length, then its characters");
     Documents docs = {.list = (Document[]){plain, {.tokens = text + 1, .length = 1}}, .n = 2};
     right = (right ^ 1) * 1099511628211u;
     right = (right ^ 0x1f600) * 1099511628211u;
