@@ -1,12 +1,11 @@
 /* attention.c: the views of the heads, and of the cache that they read. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
 
 const char *const head_slices[] = {"q_h", "k_h", "v_h", NULL};
 
-const Place *head_place(int head, const char *name, int position, bool need)
+static const Place *head_place(int head, const char *name, int position, bool need)
 {
     char full[64];
     snprintf(full, sizeof full, "head%d.%s", head, name);

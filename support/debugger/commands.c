@@ -1,7 +1,6 @@
 /* commands.c: the table of commands, and how they are read. From the table commands.awk makes gdb's
  * and lldb's definitions and the guide's list.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
@@ -92,10 +91,7 @@ static void set_layer(const Question *q)
 
 static void set_digits(const Question *q) { set("digits", &watched.digits, q->number[0], 1, 17); }
 
-static void set_depth(const Question *q)
-{
-    set("depth", &watched.depth, q->number[0], 1, MAX_DEPTH);
-}
+static void set_depth(const Question *q) { set("depth", &watched.depth, q->number[0], 1, 20); }
 
 // One page of the list: of each command what stands before the first semicolon.
 static void show_commands(const Question *q)

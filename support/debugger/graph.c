@@ -3,7 +3,6 @@
  * A node is a value; below it are the values that it was made from. A chain of additions that has
  * no name in between is one node, a sum. The picture is a file for Graphviz.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>

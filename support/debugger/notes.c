@@ -1,7 +1,6 @@
 /* notes.c: takes the notes that the macros of notes.h ask for. It is compiled without -g, so that a
  * debugger's `step` goes past it, into the operation.
  */
-#define _XOPEN_SOURCE 700
 #include "notes.h"
 
 #include <math.h>

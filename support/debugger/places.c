@@ -2,7 +2,6 @@
  * that a call returned: it comes before every view. Nothing is assumed about gpt(): what a view shows
  * is what the program did.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>

@@ -1,12 +1,13 @@
-/* print.c: what is shown: on standard output, in lines of at most WIDTH columns. The program's own
+/* print.c: what is shown: on standard output, in lines of at most 79 columns. The program's own
  * output is buffered elsewhere, and does not mix with it within a line.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { WIDTH = 79 };
 
 // Puts a line out, and breaks it at spaces if it is too long, unless more digits were asked for.
 static void print_broken(const char *line)

@@ -2,8 +2,6 @@
  * names of what gpt() makes: nothing here is assumed about that file, and a line that is new has its
  * name at once.
  */
-#define _XOPEN_SOURCE 700
-#include "../base/files.h"
 #include "views.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* vectors.c: the views of the document, of the vectors that gpt() made of it, and of the tape. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>

@@ -19,7 +19,7 @@ void command_at(const char *name, double *value, int n);
 void answer(const char *line, const void *pc);
 
 // In the views, LATEST is the position that gpt() was called for last; ALL means all of them.
-enum { LATEST = -1, NONE = -1, ALL = -2, WIDTH = 79 };
+enum { LATEST = -1, NONE = -1, ALL = -2 };
 
 // A question: the words of a command, as the table says what they are.
 typedef struct {
@@ -67,11 +67,9 @@ typedef struct {
     Model *model;
     const Tokenizer *tokenizer;
     Run *run;
-    int layer;         // the one whose heads and vectors are shown
-    int digits;        // of every number shown
-    int depth;         // of a graph, in operations
-    double *gradient;  // the one that `watchgrad` watches
-    double gained;     // what it was at the last stop
+    int layer;   // the one whose heads and vectors are shown
+    int digits;  // of every number shown
+    int depth;   // of a graph, in operations
 } Watched;
 extern Watched watched;
 
@@ -154,7 +152,9 @@ typedef struct {
     double c;              // the constant, as it is written
 } Atom;
 Atom atom(const Entry *e);
-double *second_operand(const Entry *e);  // or NULL
+double *second_operand(const Entry *e);                        // or NULL
+bool uses(const Entry *e, const double *value);                // is it an operand, once or twice?
+double local_derivative(const Entry *e, const double *value);  // the sum, if it is both
 void name_atom(const Entry *e, const char *a, const char *b, char text[], size_t room);
 
 // print.c
@@ -176,7 +176,6 @@ View show_document, show_map, show_here, show_vector, show_row, show_around, sho
 View show_head, show_cache, show_attention, show_landing;  // attention.c
 const Place *asked_of_head(const Question *q, const char *name);
 extern const char *const head_slices[];  // q_h, k_h, v_h; NULL ends it
-const Place *head_place(int head, const char *name, int position, bool need);
 void show_head_slice(int head, const char *name, int position);
 int position_looked_at(const Place *p, size_t i);
 View show_top, show_draw;  // predictions.c
@@ -191,8 +190,7 @@ double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
 View show_nudge, show_silence;  // what_if.c
 View show_graph;                // graph.c
-enum { MAX_DEPTH = 20 };
-void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
+void draw_if_asked(void);       // MICROGPT_GRAPH=FILE
 
 // tour.c: the walk. notes.c asks it at every note.
 bool walk_is_due(bool at_adam);

@@ -1,7 +1,6 @@
 /* what_if.c: what would be if a value were another, or a head silent. All that follows on the tape is
  * computed again, and then once more as it was.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>
