@@ -105,12 +105,17 @@ static void show_four_in_a_row(const double *x, size_t n)
     }
 }
 
-static void show_matrix_row(const Matrix *w, size_t i)
+static void show_matrix_row(const Matrix *w, int i)
 {
     const Model *model = watched.model;
-    double *row = w->data + i * w->cols, *g = grad(&model->tape, row);
+    if (i < 0 || (size_t)i >= w->rows) {
+        print("%s has %zu rows, counted from 0: `row %s 0` is the first.\n", w->name, w->rows,
+              w->name);
+        return;
+    }
+    double *row = w->data + (size_t)i * w->cols, *g = grad(&model->tape, row);
     bool tokens = w == model->wte || w == model->lm_head;
-    print(tokens ? "row %zu of %s (%s)\n" : "row %zu of %s\n", i, w->name, token_text(i));
+    print(tokens ? "row %d of %s (%s)\n" : "row %d of %s\n", i, w->name, token_text((size_t)i));
     if (gradients_known()) print("  data\n");
     show_four_in_a_row(row, w->cols);
     if (!gradients_known()) return;
@@ -127,11 +132,7 @@ void show_row(const Question *q)
     int i = q->number[0];
     const Matrix *w = find_matrix(q->name);
     const Place *p = w ? NULL : need_place(q->name, i);
-    if (w && (i < 0 || (size_t)i >= w->rows))
-        print("%s has %zu rows, counted from 0: `row %s 0` is the first.\n", w->name, w->rows,
-              w->name);
-    else if (w)
-        show_matrix_row(w, (size_t)i);
+    if (w) show_matrix_row(w, i);
     if (!p) return;
     show_title(p);
     show_four_in_a_row(p->at, p->n);
@@ -174,7 +175,7 @@ static bool in_scope(const Place *p, const Place *newest)
     bool double_name = p->pointer && of && strcmp(of->name, p->name) == 0 &&
                        strcmp(of->line->function, p->line->function) == 0;
     return *p->name && strcmp(p->line->function, newest->line->function) == 0 &&
-           p->outer == newest->outer && (p->from || p->pointer) && !double_name &&
+           p->outer == newest->outer && !double_name &&
            (p->position == NONE || p->position == latest_position()) &&
            (p->layer == NONE || p->layer == newest->layer) &&
            (p->head == NONE || p->head == newest->head);
@@ -254,17 +255,14 @@ static void list_operands(const Place *p)
 {
     char list[200] = "";
     for (const Entry *e = p->from; e < p->to; e++) {
-        for (int second = 0; second < 2; second++) {
-            const double *x = second ? second_operand(e) : e->a;
-            const Matrix *w = x ? matrix_of(x) : NULL;
-            const Place *of = x ? place_of(x) : NULL;
-            bool inside = !of || (of->from && of->from >= p->from && of->to <= p->to);
+        const double *operands[] = {e->a, second_operand(e)};
+        for (int i = 0; i < 2; i++) {
+            const Matrix *w = matrix_of(operands[i]);
+            const Place *of = place_read(p, operands[i]);
             char name[80] = "";
-            if (w) snprintf(name, sizeof name, " %s [%zu x %zu]", w->name, w->rows, w->cols);
-            if (!inside) snprintf(name, sizeof name, " %s", of->name);
-            strcat(name, ",");
-            if ((!w && inside) || strstr(list, name)) continue;
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s", name);
+            if (w) snprintf(name, sizeof name, " %s [%zu x %zu],", w->name, w->rows, w->cols);
+            if (of) snprintf(name, sizeof name, " %s,", of->name);
+            if (!strstr(list, name)) strncat(list, name, sizeof list - strlen(list) - 1);
         }
     }
     if (*list) print(" from%.*s", (int)strlen(list) - 1, list);

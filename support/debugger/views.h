@@ -117,6 +117,7 @@ const Moved *moved(int before);  // the latest step, or the one before it; NULL 
 const Place *find_place(const char *name, int position);
 const Place *need_place(const char *name, int position);  // says so, if there is none
 const Place *place_of(const double *value);
+const Place *place_read(const Place *by, const double *operand);
 const Place *operand_of(const Place *place);  // the first vector that it was made from
 bool on_tape(const double *value);
 bool is_parameter(const double *value);
