@@ -59,7 +59,7 @@ static void show_cached(int position)
     if (!v) return;
     print("position %d (%s): the key at %p, the value at %p\n", position, text_at(position),
           (void *)k->at, (void *)v->at);
-    side_by_side((Column[]){{k, "key"}, {v, "value"}}, 2, k->n);
+    side_by_side(2, (const Place *[]){k, v}, (const char *[]){"key", "value"}, k->n);
 }
 
 // The cache of keys and values: how full it is, where it lies, the beginning of each; or one position.

@@ -234,5 +234,5 @@ void show_gain(void)
     print("  adds %.*g, as use %zu of %zu, counted from the end\n", watched.digits, product(e, p),
           count_uses(p, e), count_uses(p, tape->entries));
     print("  recorded by microgpt.c:%d\n", line_that_made(e));
-    print_statement(line_that_made(e), "    ");
+    print_statement(line_that_made(e));
 }

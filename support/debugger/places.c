@@ -16,6 +16,7 @@ void watch(const Model *model, const Tokenizer *tokenizer)
     watched.run = (Run *)(void *)((char *)(uintptr_t)model - offsetof(Run, model));
     watched.model = &watched.run->model;
     watched.tokenizer = tokenizer;
+    walk_begin();
 }
 
 /* ------------------------------------------------------------------------

@@ -35,9 +35,9 @@ const Line *line_that_names(const char *name)
 }
 
 // The code of a statement, its lines joined and without comments.
-void print_statement(int line, const char *indent)
+void print_statement(int line)
 {
-    print("%s", indent);
+    print("    ");
     for (int i = line; source_line(i)->starts == line && line; i++) {
         print("%s%s", i > line ? " " : "", source_line(i)->code);
     }
@@ -45,11 +45,11 @@ void print_statement(int line, const char *indent)
 }
 
 // The comment on a statement, whole: beside its first line, or the lines above it.
-void print_comment(int line, const char *indent)
+void print_comment(int line)
 {
     int first = line, end = line;
     if (*source_line(line)->comment) end++;
     while (end == line && *source_line(first - 1)->comment && !*source_line(first - 1)->code)
         first--;
-    for (; first < end; first++) print("%s%s\n", indent, source_line(first)->comment);
+    for (; first < end; first++) print("    %s\n", source_line(first)->comment);
 }

@@ -38,25 +38,24 @@ static void show_slices(void)
     for (const char *const *name = head_slices; *name; name++) {
         char text[32];
         snprintf(text, sizeof text, "%s =", *name);
-        print_statement(line_of("gpt", text), "    ");
+        print_statement(line_of("gpt", text));
         show_head_slice(HEAD, *name, POSITION);
     }
 }
 
 static void show_residual(void)
 {
-    const Column columns[] = {
-        {here("x_wo"), "x_wo"}, {here("x_residual"), "x_residual"}, {here("x_mid"), "x_mid"}};
-    side_by_side(columns, 3, 8);
+    const Place *const places[] = {here("x_wo"), here("x_residual"), here("x_mid")};
+    side_by_side(3, places, (const char *[]){"x_wo", "x_residual", "x_mid"}, 8);
 }
 
 static void show_relu(void)
 {
-    const Column columns[] = {{here("act"), "act"}, {here("fc1"), "fc1"}};
-    size_t zeros = 0, n = columns[0].place->n;
-    side_by_side(columns, 2, 8);
-    for (size_t i = 0; i < n; i++) zeros += columns[0].place->at[i] == 0;
-    print("%zu of %zu are off.\n", zeros, n);
+    const Place *act = here("act"), *const places[] = {act, here("fc1")};
+    size_t zeros = 0;
+    side_by_side(2, places, (const char *[]){"act", "fc1"}, 8);
+    for (size_t i = 0; i < act->n; i++) zeros += act->at[i] == 0;
+    print("%zu of %zu are off.\n", zeros, act->n);
 }
 
 // The gradients of the logits, beside the formula for them.
@@ -228,19 +227,20 @@ static struct {
     int line;             // of microgpt.c, where that is
 } walk;
 
+void walk_begin(void)
+{
+    const char *from = getenv("MICROGPT_TOUR");
+    if (!from || walk.next) return;
+    walk.next = 1;
+    walk.from = atoi(from);
+    walk.debugger = strstr(from, "debugger");
+    if (walk.from == 1)
+        print("A walk through one training step and one sampled name, in %d stops.\n", n_stops());
+}
+
+// NULL: there is no walk, or no stop is left.
 static const Stop *next_stop(void)
 {
-    static bool asked;
-    if (!asked && watched.model) {
-        const char *from = getenv("MICROGPT_TOUR");
-        asked = true;
-        walk.next = from ? 1 : 0;
-        walk.from = from ? atoi(from) : 0;
-        walk.debugger = from && strstr(from, "debugger");
-        if (walk.from == 1)
-            print("A walk through one training step and one sampled name, in %d stops.\n",
-                  n_stops());
-    }
     return walk.next >= 1 && walk.next <= n_stops() ? &stops[walk.next - 1] : NULL;
 }
 
@@ -256,9 +256,10 @@ int walk_stays(void)
 // Tells the walk to go on to a stop, if that is still to come; otherwise it has to begin again.
 int walk_to(int stop)
 {
-    bool is_stop = stop >= 1 && stop <= n_stops();
-    if (!is_stop) print("The walk has %d stops: `go 7` goes to stop 7.\n", n_stops());
-    if (!is_stop) return NO_STOP;
+    if (stop < 1 || stop > n_stops()) {
+        print("The walk has %d stops: `go 7` goes to stop 7.\n", n_stops());
+        return NO_STOP;
+    }
     if (walk.next == 0 || stop < walk.next) return BEHIND;
     walk.from = stop;
     return AHEAD;
@@ -314,10 +315,8 @@ static void show_stop(const Stop *s)
     if (!s->value) walk.line = line_of("train", moves ? "adam(" : "backward(");
     print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", walk.now, n_stops(), walk.line,
           source_line(walk.line)->function, moves ? "" : ", done:");
-    if (s->own != show_slices) {
-        print_statement(walk.line, "    ");
-        print_comment(walk.line, "    ");
-    }
+    if (s->own != show_slices) print_statement(walk.line);
+    if (s->own != show_slices) print_comment(walk.line);
     print("\n%s\n", s->prose);
     for (const char *view = s->views; *view; view += strcspn(view, "|"), view += *view == '|') {
         char one[64];
@@ -348,24 +347,25 @@ static void begin_again(int stop)
 // a screen, all is shown.
 static void ask_reader(void)
 {
-    bool more = stops[walk.now - 1].more;
-    if (!isatty(0) || !isatty(1)) {
-        if (more) print("\n");
-        if (more) show_more();
-        return;
+    bool more = stops[walk.now - 1].more, screen = isatty(0) && isatty(1);
+    if (!screen && more) {
+        print("\n");
+        show_more();
     }
+    if (!screen) return;
     for (char line[200], word[200] = "";;) {
         printf("(%d of %d: go, %sback, q, or any command) ", walk.now, n_stops(),
                more ? "more, " : "");
         fflush(stdout);
-        int stop = 0,
-            n = fgets(line, sizeof line, stdin) ? sscanf(line, "%199s %d", word, &stop) : 0;
+        bool read = fgets(line, sizeof line, stdin);
+        int stop = 0, n = read ? sscanf(line, "%199s %d", word, &stop) : 0;
         bool go = strcmp(word, "go") == 0, back = strcmp(word, "back") == 0;
-        if (feof(stdin) || (n > 0 && strchr("q", word[0]))) exit(0);
+        if (feof(stdin) || (n > 0 && word[0] == 'q')) exit(0);
         if (n < 1 || (go && n == 1)) return;
-        int where = go ? walk_to(stop) : back ? walk_to(walk.now - 1) : NO_STOP;
+        if (back) stop = walk.now - 1;
+        int where = go || back ? walk_to(stop) : NO_STOP;
         if (where == AHEAD) return;
-        if (where == BEHIND) begin_again(go ? stop : walk.now - 1);
+        if (where == BEHIND) begin_again(stop);
         if (strcmp(word, "more") == 0)
             show_more();
         else if (!go && !back && command(line, NULL))

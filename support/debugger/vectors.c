@@ -238,8 +238,9 @@ void show_around(const Question *q)
         size_t rows = before->n > after->n ? before->n : after->n;
         print("microgpt.c:%d, at position %d (%s): before, %s; after, %s\n", after->line->starts,
               position, text_at(position), before->name, after->name);
-        print_statement(after->line->starts, "    ");
-        side_by_side((Column[]){{before, "before"}, {after, "after"}}, 2, most);
+        print_statement(after->line->starts);
+        side_by_side(2, (const Place *[]){before, after}, (const char *[]){"before", "after"},
+                     most);
         if (rows <= most) continue;
         print("  ... and %zu more: `around %s %d`, `row %s %d`\n", rows - most, after->name,
               position, after->name, position);

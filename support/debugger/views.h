@@ -105,8 +105,8 @@ const Line *source_line(int line);
 const Line *statement_of(int line);
 const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
-void print_statement(int line, const char *indent);  // the code, without its comment
-void print_comment(int line, const char *indent);
+void print_statement(int line);  // the code, without its comment
+void print_comment(int line);
 
 // places.c
 bool survey(void);  // finds every vector; false: nothing to show, and said so
@@ -166,11 +166,8 @@ void numbers(int n, ...);              // the rest of a row: n numbers
 void head_of(const char *label, ...);  // a heading row: all up to a NULL
 void data_and_grad(double *value);
 void headings(const char *data);  // of the two
-typedef struct {
-    const Place *place;
-    const char *heading;
-} Column;
-void side_by_side(const Column column[], int n, size_t rows);  // at most so many
+// The first rows of n vectors, each below its heading, with data and gradient.
+void side_by_side(int n, const Place *const places[], const char *const names[], size_t rows);
 
 // The views, and what they share with others.
 View show_document, show_map, show_here, show_vector, show_row, show_around, show_values, show_tape;
@@ -193,7 +190,8 @@ View show_nudge, show_silence;  // what_if.c
 View show_graph;                // graph.c
 void draw_if_asked(void);       // MICROGPT_GRAPH=FILE
 
-// tour.c: the walk. notes.c asks it at every note.
+// tour.c: the walk. watch() begins it, and notes.c asks it at every note.
+void walk_begin(void);
 bool walk_is_due(bool at_adam);
 void walk_sees(const Place *note);
 void walk_arrive(void);
