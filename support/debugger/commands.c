@@ -50,8 +50,7 @@ static const Command commands[] = {
     {"graph VALUE", show_graph,
      "the tree of operations below it; also a picture, `.build/graph.svg` (lldb: `picture`)"},
     {"nudge VALUE [B]", show_nudge,
-     "its gradient, and what the loss really does; or what B does: `nudge q[4]@3 "
-     "head1.attn_logits[1]@3`"},
+     "its gradient, and what the loss really does; or B: `nudge q[4]@3 head1.attn_logits[1]@3`"},
     {"look EXPR [N]", show_values,
      "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`"},
     {"tape", show_tape, "the entries of the tape, counted by operation"},

@@ -18,6 +18,12 @@ typedef struct {
     const double *terms[SHOWN];  // the first of n
 } Made;
 
+// Is an addition a sum, or a part of it that has no name?
+static bool in_sum(const Entry *e, const Entry *sum)
+{
+    return e && e->op == OP_ADD && (e == sum || !has_name(e->out));
+}
+
 static Made made_from(const double *value)
 {
     Made made = {.entry = maker(value)};
@@ -28,7 +34,7 @@ static Made made_from(const double *value)
     made.terms[0] = e->a;
     made.terms[1] = second;
     if (e->op != OP_ADD) return made;
-    for (made.n = 1; e && e->op == OP_ADD && (e == made.entry || !has_name(e->out)); made.n++) {
+    for (made.n = 1; in_sum(e, made.entry); made.n++) {
         made.terms[0] = e->a;
         e = maker(e->a);
     }
@@ -100,7 +106,7 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
     fprintf(file, "  v%zu [label=\"%s%s%s | data %.4g", number, name, *name ? " | " : "", operation,
             data_of(value));
     if (gradients_known()) fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
-    fprintf(file, "\"%s];\n", made.entry ? "" : ", style=filled, fillcolor=\"#f0f0f0\"");
+    fprintf(file, made.entry ? "\"];\n" : "\", style=filled, fillcolor=\"#f0f0f0\"];\n");
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
         if (made.n > most + 1 && i == most) {
             fprintf(file, "  more%zu [shape=plaintext, label=\"... and %zu more\"];\n", number,

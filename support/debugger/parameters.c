@@ -15,13 +15,12 @@ void show_parameter(const Question *q)
     size_t k = (size_t)(p - model->params);
     print("%s\n  value   ", value_name(p));
     numbers(1, *p);
-    static const char *const states[] = {[FORWARD] = "  (no backward() on this tape yet)",
-                                         [BACKWARD] = "  so far: backward() is under way",
-                                         [GRADIENTS] = "",
-                                         [MOVED] = "  before adam() cleared it"};
     print("  gradient");
     number(gradient_of(p));
-    print("%s\n", states[gradients_known() ? phase() : FORWARD]);
+    print(!gradients_known()    ? "  (no backward() on this tape yet)\n"
+          : phase() == BACKWARD ? "  so far: backward() is under way\n"
+          : phase() == MOVED    ? "  before adam() cleared it\n"
+                                : "\n");
     print("  Adam's m");
     numbers(1, model->m[k]);
     print("  Adam's v");
@@ -30,74 +29,59 @@ void show_parameter(const Question *q)
 
 bool close_to(double a, double b) { return fabs(a - b) <= 1e-12 + 1e-9 * fabs(b); }
 
-// How Adam moves one parameter, number by number. Where adam() is not Adam, those from M to DECAY are
-// not known.
-enum {
-    STEP,
-    GRADIENT,
-    M,
-    NEW_M,
-    M_HAT,
-    V,
-    NEW_V,
-    V_HAT,
-    RATE,
-    MOVE,
-    DECAY,
-    BEFORE,
-    AFTER,
-    N_NUMBERS
-};
+// How Adam moves one parameter, and what each number of it is.
 typedef struct {
-    double x[N_NUMBERS];
+    double step, gradient, m, new_m, m_hat, v, new_v, v_hat, rate, move, decay, before, after;
 } Move;
 
-static const char *const move_rows[N_NUMBERS] = {
-    [STEP] = "step",
-    [GRADIENT] = "gradient",
-    [M] = "m was",
-    [NEW_M] = "m = beta1 * m + (1 - beta1) * gradient",
-    [M_HAT] = "m_hat = m / (1 - beta1^(step + 1))",
-    [V] = "v was",
-    [NEW_V] = "v = beta2 * v + (1 - beta2) * gradient^2",
-    [V_HAT] = "v_hat = v / (1 - beta2^(step + 1))",
-    [RATE] = "learning rate",
-    [MOVE] = "move = -lr * m_hat / (sqrt(v_hat) + eps)",
-    [DECAY] = "decay = -lr * weight_decay * value",
-    [BEFORE] = "value before",
-    [AFTER] = "value after",
+static const struct {
+    const char *what;
+    size_t at;
+    bool adam;  // only where adam() is Adam
+} move_rows[] = {
+    {"step", offsetof(Move, step), false},
+    {"gradient", offsetof(Move, gradient), false},
+    {"m was", offsetof(Move, m), true},
+    {"m = beta1 * m + (1 - beta1) * gradient", offsetof(Move, new_m), true},
+    {"m_hat = m / (1 - beta1^(step + 1))", offsetof(Move, m_hat), true},
+    {"v was", offsetof(Move, v), true},
+    {"v = beta2 * v + (1 - beta2) * gradient^2", offsetof(Move, new_v), true},
+    {"v_hat = v / (1 - beta2^(step + 1))", offsetof(Move, v_hat), true},
+    {"learning rate", offsetof(Move, rate), true},
+    {"move = -lr * m_hat / (sqrt(v_hat) + eps)", offsetof(Move, move), true},
+    {"decay = -lr * weight_decay * value", offsetof(Move, decay), true},
+    {"value before", offsetof(Move, before), false},
+    {"value after", offsetof(Move, after), false},
 };
 
 static Move find_move(const Moved *found, size_t k)
 {
     const Config *config = watched.run->config;
     double t = (double)found->step + 1, beta1 = config->beta1, beta2 = config->beta2;
-    Move move;
-    double *x = move.x;
-    x[STEP] = (double)found->step;
-    x[GRADIENT] = found->g[k];
-    x[M] = found->m[k];
-    x[NEW_M] = beta1 * x[M] + (1 - beta1) * x[GRADIENT];
-    x[M_HAT] = x[NEW_M] / (1 - pow(beta1, t));
-    x[V] = found->v[k];
-    x[NEW_V] = beta2 * x[V] + (1 - beta2) * x[GRADIENT] * x[GRADIENT];
-    x[V_HAT] = x[NEW_V] / (1 - pow(beta2, t));
-    x[RATE] = learning_rate(config, found->step);
-    x[MOVE] = -x[RATE] * x[M_HAT] / (sqrt(x[V_HAT]) + 1e-8);
-    x[BEFORE] = found->p[k];
-    x[DECAY] = -x[RATE] * config->weight_decay * x[BEFORE];
-    x[AFTER] = x[BEFORE] + x[MOVE] + x[DECAY];
-    return move;
+    Move x = {.step = (double)found->step,
+              .gradient = found->g[k],
+              .m = found->m[k],
+              .v = found->v[k],
+              .rate = learning_rate(config, found->step),
+              .before = found->p[k]};
+    x.new_m = beta1 * x.m + (1 - beta1) * x.gradient;
+    x.m_hat = x.new_m / (1 - pow(beta1, t));
+    x.new_v = beta2 * x.v + (1 - beta2) * x.gradient * x.gradient;
+    x.v_hat = x.new_v / (1 - pow(beta2, t));
+    x.move = -x.rate * x.m_hat / (sqrt(x.v_hat) + 1e-8);
+    x.decay = -x.rate * config->weight_decay * x.before;
+    x.after = x.before + x.move + x.decay;
+    return x;
 }
 
 // The same for a step that is over. Says whether Adam would have made the same numbers.
 static Move find_past_move(const Moved *found, const Moved *after, size_t k, bool *adam)
 {
-    Move move = find_move(found, k);
-    *adam = *adam && close_to(move.x[NEW_M], after->m[k]) && close_to(move.x[NEW_V], after->v[k]) &&
-            close_to(move.x[AFTER], after->p[k]);
-    move.x[AFTER] = after->p[k];
-    return move;
+    Move x = find_move(found, k);
+    *adam = *adam && close_to(x.new_m, after->m[k]) && close_to(x.new_v, after->v[k]) &&
+            close_to(x.after, after->p[k]);
+    x.after = after->p[k];
+    return x;
 }
 
 // What Adam would find now.
@@ -108,7 +92,8 @@ static Moved moved_now(void)
     return (Moved){model->steps_done, p, grad(&model->tape, p), model->m, model->v};
 }
 
-// What Adam is about to do, where the gradients are there; or what it did. And the step before.
+// What Adam is about to do, where the gradients are there; or what it did. And the step before. Where
+// adam() is not Adam, only what was, and what came of it.
 void show_moves(const Question *q)
 {
     double *p = find_parameter(q->name, q->number[0], q->number[1]);
@@ -122,20 +107,21 @@ void show_moves(const Question *q)
               "`tbreak adam`.\n");
         return;
     }
-    Move old = {{0}}, new;
-    if (before) old = find_past_move(before, latest, k, &adam);
-    new = coming ? find_move(latest, k) : find_past_move(latest, &now, k, &adam);
+    Move x[2];
+    if (before) x[0] = find_past_move(before, latest, k, &adam);
+    x[1] = coming ? find_move(latest, k) : find_past_move(latest, &now, k, &adam);
     print("%s: %s in step %.0f, counted from 0%s\n", value_name(p),
-          coming ? "what Adam is about to do" : "what Adam did", new.x[STEP],
+          coming ? "what Adam is about to do" : "what Adam did", x[1].step,
           before ? "; before it, the step before" : "");
     if (!adam) print("  adam() is not Adam: here is what was, and what came of it.\n");
-    for (int i = 0; i < N_NUMBERS; i++) {
-        bool of_adam = (i >= M && i <= DECAY) || (i == AFTER && coming);
-        if (of_adam && !adam) continue;
-        if (i == DECAY && watched.run->config->weight_decay == 0) continue;
-        print("  %-41s", move_rows[i]);
-        if (before) number(old.x[i]);
-        numbers(1, new.x[i]);
+    for (size_t i = 0; i < sizeof move_rows / sizeof move_rows[0]; i++) {
+        size_t at = move_rows[i].at;
+        bool no_decay = watched.run->config->weight_decay == 0 && at == offsetof(Move, decay);
+        bool unknown = move_rows[i].adam || (at == offsetof(Move, after) && coming);
+        if (no_decay || (!adam && unknown)) continue;
+        print("  %-41s", move_rows[i].what);
+        for (int n = before ? 0 : 1; n < 2; n++) number(*(double *)((char *)&x[n] + at));
+        print("\n");
     }
 }
 
@@ -155,8 +141,7 @@ void show_biggest(const Question *q)
     if (!x) abort();
     for (size_t k = 0; k < n; k++) {
         Move move = find_move(found, k);
-        double change = after ? now.p[k] - found->p[k] : move.x[MOVE] + move.x[DECAY];
-        x[k] = moves ? change : found->g[k];
+        x[k] = !moves ? move.gradient : after ? now.p[k] - found->p[k] : move.move + move.decay;
         size[k] = fabs(x[k]);
     }
     most = rank(size, n, best, most);

@@ -206,7 +206,7 @@ bool survey(void)
     for (size_t i = 0; i < tape->n_entries; i++) {
         values[value_number(tape->entries[i].out)].maker = (int)i + 1;
     }
-    if (notes.tape != tape || notes_are_old()) notes.n = notes.n_open = 0;
+    if (notes.tape != tape || notes_are_old()) forget_notes();
     for (size_t i = 0; i < notes.n; i++) find_vector(&notes.all[i]);
     return true;
 }

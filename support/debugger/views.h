@@ -99,6 +99,7 @@ typedef struct {
 } Notes;
 extern Notes notes;
 bool notes_are_old(void);
+void forget_notes(void);
 
 // source.c: lines are counted from 1
 const Line *source_line(int line);
