@@ -9,22 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 4 };  // of many terms, the most that are shown
-
-// The values that a value was made from. A sum without a name in between is taken as one.
-typedef struct {
-    const Entry *entry;  // NULL: a leaf
-    size_t n;
-    const double *terms[SHOWN];  // the first of n
-} Made;
-
 // Is an addition a sum, or a part of it that has no name?
 static bool in_sum(const Entry *e, const Entry *sum)
 {
     return e && e->op == OP_ADD && (e == sum || !has_name(e->out));
 }
 
-static Made made_from(const double *value)
+Made made_from(const double *value)
 {
     Made made = {.entry = maker(value)};
     const Entry *e = made.entry;
@@ -40,7 +31,7 @@ static Made made_from(const double *value)
     }
     e = made.entry;
     for (size_t i = made.n; i-- > 1; e = maker(e->a)) {
-        if (i < SHOWN) made.terms[i] = second_operand(e);
+        if (i < MAX_TERMS) made.terms[i] = second_operand(e);
     }
     return made;
 }
@@ -76,7 +67,7 @@ static void print_tree(const double *value, int level, int *lines)
             print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
         print("  (%s)\n", operation);
     }
-    size_t most = watched.depth > 3 ? 1 : SHOWN - 1;
+    size_t most = watched.depth > 3 ? 1 : MAX_TERMS - 1;
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
         if (made.n > most + 1 && i == most) {
             if (++*lines <= SCREEN) print("%*s... and %zu more\n", 2 * (level + 1), "", made.n - i);
@@ -138,7 +129,8 @@ void show_graph(const Question *q)
 {
     remove(".build/graph.dot");
     print_tree(q->value, 0, &(int){0});
-    if (draw(q->value, ".build/graph.dot", SHOWN - 1)) print("For Graphviz: .build/graph.dot\n");
+    if (draw(q->value, ".build/graph.dot", MAX_TERMS - 1))
+        print("For Graphviz: .build/graph.dot\n");
 }
 
 // make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down

@@ -142,15 +142,12 @@ void show_users(const Question *q)
 // The products that a value is the sum of, or a multiple of the sum of. False if it is no such sum.
 static bool print_sum(const Entry *e)
 {
-    size_t n = 1;
     const Entry *factor = e->op == OP_MUL_CONST && !has_name(e->a) ? e : NULL;
     if (factor) e = maker(e->a);
-    const Entry *first = e;
-    for (; first && first->op == OP_ADD && (first == e || !has_name(first->out)); n++) {
-        first = maker(first->a);
-    }
-    if (n < 2 || !first || first->op != OP_MUL || (first != e && has_name(first->out)))
-        return false;
+    if (!e || e->op != OP_ADD) return false;
+    Made sum = made_from(e->out);
+    const Entry *first = maker(sum.terms[0]);
+    if (!first || first->op != OP_MUL || has_name(first->out)) return false;
     for (const Entry *k = e; k != first; k = maker(k->a)) {
         const Entry *product = maker(second_operand(k));
         if (!product || product->op != OP_MUL || has_name(second_operand(k))) return false;
@@ -163,7 +160,7 @@ static bool print_sum(const Entry *e)
         snprintf(text, sizeof text, "%s * %s", value_name(k->a), value_name(k->b));
         print_row(text, &a, &b, k->out);
     }
-    snprintf(text, sizeof text, "sum of %zu products", n);
+    snprintf(text, sizeof text, "sum of %zu products", sum.n);
     print_row(text, NULL, NULL, e->out);
     if (factor) print_row("times the factor", NULL, &factor->c, factor->out);
     return true;

@@ -189,7 +189,15 @@ double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
 View show_nudge, show_silence;  // what_if.c
 View show_graph;                // graph.c
-void draw_if_asked(void);       // MICROGPT_GRAPH=FILE
+// The values that a value was made from. A sum without a name in between is taken as one.
+enum { MAX_TERMS = 4 };
+typedef struct {
+    const Entry *entry;  // NULL: a leaf
+    size_t n;
+    const double *terms[MAX_TERMS];  // the first of n
+} Made;
+Made made_from(const double *value);
+void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
 
 // tour.c: the walk. watch() begins it, and notes.c asks it at every note.
 void walk_begin(void);
