@@ -11,11 +11,11 @@
 
 Watched watched = {.digits = 6, .depth = 3};
 
-void watch(const Model *model, const Tokenizer *tokenizer)
+void watch(Run *run)
 {
-    watched.run = (Run *)(void *)((char *)(uintptr_t)model - offsetof(Run, model));
-    watched.model = &watched.run->model;
-    watched.tokenizer = tokenizer;
+    watched.run = run;
+    watched.model = &run->model;
+    watched.tokenizer = &run->tokenizer;
     walk_begin();
 }
 

@@ -9,7 +9,7 @@
 
 #include "../run/model.h"
 
-void watch(const Model *model, const Tokenizer *tokenizer);  // both are part of a Run
+void watch(Run *run);
 
 // What a debugger calls: a command as it is typed, like command("attn 1 3", 0). pc is where the
 // program is, or NULL. Returns 1, and does nothing, if a VALUE is no name but an expression of C:
