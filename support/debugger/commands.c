@@ -26,7 +26,7 @@ static const Command commands[] = {
     {"row NAME [POS]", show_row,
      "only its numbers, four per line; or a row of a matrix, with its gradients: `row wte 24`"},
     {"around OP [POS]", show_around,
-     "what is before and after an operation; OP is a word of its line: `around rmsnorm 2`"},
+     "the vector before and after an operation; OP is a word of its line: `around rmsnorm 2`"},
     {"head H [POS]", show_head,
      "what one head read; its slice of the query, of each key and of each value"},
     {"cache [POS]", show_cache, "how much is cached, and where; or one key and value in full"},
@@ -50,7 +50,8 @@ static const Command commands[] = {
     {"graph VALUE", show_graph,
      "the tree of operations below it; also a picture, `.build/graph.svg` (lldb: `picture`)"},
     {"nudge VALUE [B]", show_nudge,
-     "its gradient, and what the loss really does; or B: `nudge q[4]@3 head1.attn_logits[1]@3`"},
+     "its gradient, and what the loss really does; or how it changes B: `nudge q[4]@3 "
+     "head1.attn_logits[1]@3`"},
     {"look EXPR [N]", show_values,
      "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`"},
     {"tape", show_tape, "the entries of the tape, counted by operation"},

@@ -44,9 +44,10 @@ void print_statement(int line)
     print("\n");
 }
 
-// The comment on a statement, whole: beside its first line, or the lines above it.
-void print_comment(int line)
+// The same, with its comment: beside its first line, or the lines above it.
+void print_lines(int line)
 {
+    print_statement(line);
     int first = line, end = line;
     if (*source_line(line)->comment) end++;
     while (end == line && *source_line(first - 1)->comment && !*source_line(first - 1)->code)

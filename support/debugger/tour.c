@@ -105,9 +105,8 @@ static const Stop stops[] = {
      "From each token, and those before it, the model is to say which comes next.\n"
      "We follow position 3: it knows BOS, m, y and l, and should say i.\n"},
     {"gpt emb@3", NULL, "row emb 3", "explain emb 0 3", NULL,
-     "Embedding. Position 3: three tokens have passed through before it. The token\n"
-     "picks a row of the matrix wte, the position a row of wpe; their sum is how the\n"
-     "model sees \"this character, at this place\". All of it is still random: both\n"
+     "Embedding. The token picks a row of the matrix wte, the position a row of wpe;\n"
+     "their sum is \"this character, at this place\". All of it is still random: both\n"
      "rows have numbers of about 0.08, plus or minus, and their sum has 0.11 or so.\n"},
     {"gpt emb_norm@3", NULL, "row emb_norm.ms 3|row emb_norm.scale 3|row emb_norm 3",
      "explain emb_norm 0 3", NULL,
@@ -123,9 +122,8 @@ static const Stop stops[] = {
      "products of about 0.08, of both signs, make about 0.08 * sqrt(16) = 0.32.\n"},
     {"gpt x_attn@3", "ag_copy(tape, values", "cache", NULL, NULL,
      "The cache. The key and the value of this position join those of positions 0 to\n"
-     "2, so there are four of each. That is all that a later position can know of an\n"
-     "earlier one, and nothing of the past is computed twice. Rows lie one after\n"
-     "another in memory: each begins n_embd = 16 numbers after the one before.\n"},
+     "2. That is all that a later position can know of an earlier one. Rows lie one\n"
+     "after another in memory: each begins n_embd = 16 numbers after the last.\n"},
     {"gpt head1.attn_logits@3", NULL, NULL, NULL, show_slices,
      "One head's slices. The heads share the vectors: each has its own part of the\n"
      "query, of every key and of every value. Head 0 is done; this is head 1, and its\n"
@@ -317,15 +315,11 @@ static void show_stop(const Stop *s)
     bool done = !s->line || strcmp(s->line, "adam(") != 0;
     print("==== %d of %d ==== microgpt.c:%d, in %s()%s\n", walk.now, n_stops(), walk.line,
           source_line(walk.line)->function, done ? ", done:" : "");
-    if (s->own != show_slices) print_statement(walk.line);
-    if (s->own != show_slices) print_comment(walk.line);
+    if (s->own != show_slices) print_lines(walk.line);
     print("\n%s\n", s->prose);
-    for (const char *view = s->views; view;
-         view = strchr(view, '|') ? strchr(view, '|') + 1 : NULL) {
-        char one[64];
-        snprintf(one, sizeof one, "%.*s", (int)strcspn(view, "|"), view);
-        command(one, NULL);
-    }
+    char views[96];
+    snprintf(views, sizeof views, "%s", s->views ? s->views : "");
+    for (char *view = strtok(views, "|"); view; view = strtok(NULL, "|")) command(view, NULL);
     if (s->own && survey()) s->own();
 }
 

@@ -62,16 +62,16 @@ static void show_label(const Place *p, size_t i)
     static const char tokens[] = " logits probs scores ", heads[] = " q k v x_attn ";
     char word[48];
     snprintf(word, sizeof word, " %s ", p->name);
+    bool of_positions = strncmp(p->name, "attn_", 5) == 0 && p->outer == NONE;
+    int at = of_positions ? position_looked_at(p, i) : NONE;
     if (p->pointer)
-        print("  %s", value_name(p->at + i));
+        print("  %s\n", value_name(p->at + i));
     else if (strstr(tokens, word))
-        print("  %s", token_text(i));
+        print("  %s\n", token_text(i));
     else if (strstr(heads, word))
-        print("  head %zu", i / watched.model->head_dim);
-    int at =
-        strncmp(p->name, "attn_", 5) == 0 && p->outer == NONE ? position_looked_at(p, i) : NONE;
-    if (at != NONE) print("  %s", text_at(at));
-    print("\n");
+        print("  head %zu\n", i / watched.model->head_dim);
+    else
+        print("  %s\n", at != NONE ? text_at(at) : "");
 }
 
 // One vector, with data and gradient; without a name, all names.
@@ -181,18 +181,23 @@ static bool in_scope(const Place *p, const Place *newest)
            (p->head == NONE || p->head == newest->head);
 }
 
+static void show_adam(void)
+{
+    const Model *model = watched.model;
+    size_t n = (size_t)model->num_params;
+    show_line("p", model->params, n, "the parameters");
+    show_line("g", grad(&model->tape, model->params), n, "their gradients");
+    show_line("m", model->m, n, "Adam's means");
+    show_line("v", model->v, n, "of squares");
+}
+
 // The vectors in scope where the program is, as they were made.
 void show_here(const Question *q)
 {
-    const Model *model = watched.model;
     const char *function = function_at(q->pc);
     const Place *newest = NULL;
     if (function && strcmp(function, "adam") == 0) {
-        size_t n = (size_t)model->num_params;
-        show_line("p", model->params, n, "the parameters");
-        show_line("g", grad(&model->tape, model->params), n, "their gradients");
-        show_line("m", model->m, n, "Adam's means");
-        show_line("v", model->v, n, "of squares");
+        show_adam();
         return;
     }
     for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
@@ -207,6 +212,15 @@ void show_here(const Question *q)
         any = true;
     }
     if (!any) print("No vector has been made in this call yet: step on.\n");
+}
+
+// Is a vector in the map: of the layer shown, of the first head, and made by gpt() itself?
+static bool on_map(const Place *p)
+{
+    const Place *from = operand_of(p);
+    bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
+    return *p->name && p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) &&
+           p->outer == NONE && !copied;
 }
 
 // Is a vector's name a text, or does its statement contain it?
@@ -225,10 +239,8 @@ void show_around(const Question *q)
     const Place *found[64];
     int n = 0, position = q->number[0];
     for (const Place *p = notes.all + notes.n; p-- > notes.all && n < 64;) {
-        if (!*p->name || !p->from || p->head != NONE || p->outer != NONE || p->position == NONE)
-            continue;
-        if (p->layer != NONE && p->layer != watched.layer) continue;
-        if (!operand_of(p) || !statement_has(p, q->name)) continue;
+        if (!on_map(p) || p->head != NONE || p->position == NONE || !operand_of(p)) continue;
+        if (!statement_has(p, q->name)) continue;
         if (position == LATEST) position = p->position;
         if (p->position == position) found[n++] = p;
     }
@@ -268,15 +280,6 @@ static void list_operands(const Place *p)
     }
     if (*list) print(" from%.*s", (int)strlen(list) - 1, list);
     print("\n");
-}
-
-// Is a vector in the map: of the layer shown, of the first head, and made by gpt() itself?
-static bool on_map(const Place *p)
-{
-    const Place *from = operand_of(p);
-    bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
-    return *p->name && p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) &&
-           p->outer == NONE && !copied;
 }
 
 // The model as a map, as it was recorded: of one position, the vectors with their sizes, and what they

@@ -107,7 +107,7 @@ const Line *statement_of(int line);
 const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
 void print_statement(int line);  // the code, without its comment
-void print_comment(int line);
+void print_lines(int line);      // and with it
 
 // places.c
 bool survey(void);  // finds every vector; false: nothing to show, and said so

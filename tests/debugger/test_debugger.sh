@@ -75,6 +75,7 @@ check "the guide has the questions" [ "$(wc -l <"$T/questions")" -ge 20 ]
 same "each takes at most three commands" "" "$(awk -F'|' '{ n = gsub(/`[^`]*`/, "&", $3); if (n < 1 || n > 3) print }' "$T/questions")"
 six() { figure "$1" | rows "$2" | awk '{ printf "%.6g", $1 }'; }
 answers=$(cat <<END
+tokens of the document|     3     11  l          8  i
 rmsnorm do to x|0 $(six rmsnorm:0:2 1)
 head 2 read|q_h   3 l  $(six attn_wq:0:3 9)
 cache hold|position 2 (y)
@@ -86,6 +87,7 @@ loss without head 1|the loss $(six loss 1) 3.48255
 weights of head 2|$(six attn_weights:2:0:3 1)
 sqrt(4) in attn_logits.1.|times the factor  0.5 $(six attn_logits:2:0:3 2)
 output land|head_out[0] -> x_attn[8]
+wo do to it|0 $(six around_attn_wo:0:3 1)
 residual added|x = ag_add(tape, x, x_residual, n_embd);
 say comes next|1.  m  $(six logits:0:3 13) $(six top_prob:0:3 1)
 logit come from|$(six logits:0:3 6)
