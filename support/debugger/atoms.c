@@ -2,7 +2,6 @@
  * with this table, so that a breakpoint in autograd.c does not stop it. An operation that is new is
  * asked itself.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>
@@ -51,6 +50,18 @@ Atom atom(const Entry *e)
         return (Atom){"", " ^ ", square ? a * a : pow(a, c), {c * (square ? a : pow(a, c - 1))}, c};
     default: return ask_operation(e, a, b);
     }
+}
+
+bool uses(const Entry *e, const double *value)
+{
+    return e->a == value || second_operand(e) == value;
+}
+
+double local_derivative(const Entry *e, const double *value)
+{
+    Atom it = atom(e);
+    return (e->a == value ? it.derivative[0] : 0) +
+           (second_operand(e) == value ? it.derivative[1] : 0);
 }
 
 // An entry in words, with these names for its operands.

@@ -1,12 +1,11 @@
 /* attention.c: the views of the heads, and of the cache that they read. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
 
 const char *const head_slices[] = {"q_h", "k_h", "v_h", NULL};
 
-const Place *head_place(int head, const char *name, int position, bool need)
+static const Place *head_place(int head, const char *name, int position, bool need)
 {
     char full[64];
     snprintf(full, sizeof full, "head%d.%s", head, name);
@@ -60,7 +59,7 @@ static void show_cached(int position)
     if (!v) return;
     print("position %d (%s): the key at %p, the value at %p\n", position, text_at(position),
           (void *)k->at, (void *)v->at);
-    side_by_side((Column[]){{k, "key"}, {v, "value"}}, 2, k->n);
+    side_by_side(2, (const Place *[]){k, v}, (const char *[]){"key", "value"}, k->n);
 }
 
 // The cache of keys and values: how full it is, where it lies, the beginning of each; or one position.

@@ -1,79 +1,69 @@
 /* commands.c: the table of commands, and how they are read. From the table commands.awk makes gdb's
  * and lldb's definitions and the guide's list.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// A command with its words, the ones in brackets optional; what it shows; its view. Without a view it
+// A command with its words, the ones in brackets optional; its view; what it shows. Without a view it
 // is the debugger's own.
 typedef struct {
-    const char *usage, *help;
+    const char *usage;
     View *view;
+    const char *help;
 } Command;
 
 static View set_layer, set_digits, set_depth, show_commands;
 
 static const Command commands[] = {
-    {"doc", "the document, its tokens and losses; the sample so far", show_document},
-    {"map", "the model as it was recorded; each vector, its size, what it is made from", show_map},
-    {"here", "the vectors in scope, with their first numbers", show_here},
-    {"vec [NAME [POS]]",
-     "a vector, its data and its gradient; `vec q 2`, `vec head1.q_h`, `vec probs.exps`",
-     show_vector},
-    {"row NAME [POS]",
-     "only its numbers, four per line; or a row of a matrix, with its gradients: `row wte 24`",
-     show_row},
-    {"around OP [POS]",
-     "the vector before and after an operation; OP is a word of its line: `around rmsnorm 2`",
-     show_around},
-    {"head H [POS]", "what one head read; its slice of the query, of each key and of each value",
-     show_head},
-    {"cache [POS]", "how many positions are cached, and where; or one key and value in full",
-     show_cache},
-    {"attn H [POS]", "one head's logits and weights; beside them the characters they belong to",
-     show_attention},
-    {"lands H [POS]", "where the head's `head_out` lands in `x_attn`", show_landing},
-    {"silence H [POS]",
-     "the prediction and the loss without that head; `silence 1 all`: at every position",
-     show_silence},
-    {"top5 [POS]", "the five likeliest next characters; the actual one, with its loss", show_top},
-    {"draw", "while sampling, why this token is drawn; the random number, the running sums",
-     show_draw},
-    {"param NAME ROW COL",
-     "a parameter, its gradient, and Adam's m and v; `param layer0.attn_wo 3 5`", show_parameter},
-    {"moves NAME ROW COL", "how Adam changes it, term by term; in this step and in the one before",
-     show_moves},
-    {"biggest WHAT [N]",
-     "the biggest moves or gradients, by name; `biggest moves 3`, `biggest gradients`",
-     show_biggest},
-    {"watchgrad NAME ROW COL",
-     "stops each time its gradient changes; what was added, by which statement", NULL},
-    {"explain VALUE", "what made a value, from what, and who used it; with the local derivatives",
-     show_origin},
-    {"users VALUE", "every operation that uses it; what each added to its gradient", show_users},
-    {"graph VALUE",
-     "the tree of operations below it; also a picture, `.build/graph.svg` (lldb: `picture`)",
-     show_graph},
-    {"nudge VALUE [B]",
+    {"doc", show_document, "the document, its tokens and losses; the sample so far"},
+    {"map", show_map, "the model as it was recorded; each vector, its size, what it is made from"},
+    {"here", show_here, "the vectors in scope, with their first numbers"},
+    {"vec [NAME [POS]]", show_vector,
+     "a vector, its data and its gradient; `vec q 2`, `vec head1.q_h`, `vec probs.exps`"},
+    {"row NAME [POS]", show_row,
+     "only its numbers, four per line; or a row of a matrix, with its gradients: `row wte 24`"},
+    {"around OP [POS]", show_around,
+     "the vector before and after an operation; OP is a word of its line: `around rmsnorm 2`"},
+    {"head H [POS]", show_head,
+     "what one head read; its slice of the query, of each key and of each value"},
+    {"cache [POS]", show_cache, "how much is cached, and where; or one key and value in full"},
+    {"attn H [POS]", show_attention,
+     "one head's logits and weights; beside them the characters they belong to"},
+    {"lands H [POS]", show_landing, "where the head's `head_out` lands in `x_attn`"},
+    {"silence H [POS]", show_silence,
+     "the prediction and the loss without that head; `silence 1 all`: at every position"},
+    {"top5 [POS]", show_top, "the five likeliest next characters; the actual one, with its loss"},
+    {"draw", show_draw, "while sampling, why this token; the random number, the running sums"},
+    {"param NAME ROW COL", show_parameter,
+     "a parameter, its gradient, and Adam's m and v; `param layer0.attn_wo 3 5`"},
+    {"moves NAME ROW COL", show_moves, "how Adam changes it, term by term; and in the step before"},
+    {"biggest WHAT [N]", show_biggest,
+     "the biggest moves or gradients, by name; `biggest moves 3`, `biggest gradients`"},
+    {"watchgrad NAME ROW COL", NULL,
+     "stops each time its gradient changes; what was added, by which statement"},
+    {"explain VALUE", show_origin,
+     "what made a value, from what, and who used it; with the local derivatives"},
+    {"users VALUE", show_users, "every operation that uses it; what each added to its gradient"},
+    {"graph VALUE", show_graph,
+     "the tree of operations below it; also a picture, `.build/graph.svg` (lldb: `picture`)"},
+    {"nudge VALUE [B]", show_nudge,
      "its gradient, and what the loss really does; or how it changes B: `nudge q[4]@3 "
-     "head1.attn_logits[1]@3`",
-     show_nudge},
-    {"look EXPR [N]", "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`",
-     show_values},
-    {"tape", "the entries of the tape, counted by operation", show_tape},
-    {"at FUNCTION TEXT [COND]",
-     "stops once, at a line with this text; `at gpt head_out, pos_id==3&&h==1`", NULL},
-    {"rewind [H [POS]]", "in gdb, starts again and records from a head on; then `reverse-next`",
-     NULL},
-    {"begin", "starts, up to the loss of the first document", NULL},
-    {"layer L", "sets which layer is shown (0 at first)", set_layer},
-    {"digits N", "sets how many digits are shown (6 at first)", set_digits},
-    {"depth N", "sets how many operations deep a graph is (3)", set_depth},
-    {"views [PAGE]", "this list, in two pages", show_commands},
+     "head1.attn_logits[1]@3`"},
+    {"look EXPR [N]", show_values,
+     "N numbers from a pointer on, with their names; in `gpt()`, `look q_h 4`"},
+    {"tape", show_tape, "the entries of the tape, counted by operation"},
+    {"at FUNCTION TEXT [COND]", NULL,
+     "stops once, at a line with this text; `at gpt head_out, pos_id==3&&h==1`"},
+    {"rewind [H [POS]]", NULL,
+     "in gdb, starts again and records from a head on; then `reverse-next`"},
+    {"begin", NULL, "starts, up to the loss of the first document"},
+    {"layer L", set_layer, "sets which layer is shown (0 at first)"},
+    {"digits N", set_digits, "sets how many digits are shown (6 at first)"},
+    {"depth N", set_depth, "sets how many operations deep a graph is (3)"},
+    {"views [PAGE]", show_commands, "this list, in two pages"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0], HALF = N_COMMANDS / 2 };
 
@@ -92,10 +82,7 @@ static void set_layer(const Question *q)
 
 static void set_digits(const Question *q) { set("digits", &watched.digits, q->number[0], 1, 17); }
 
-static void set_depth(const Question *q)
-{
-    set("depth", &watched.depth, q->number[0], 1, MAX_DEPTH);
-}
+static void set_depth(const Question *q) { set("depth", &watched.depth, q->number[0], 1, 20); }
 
 // One page of the list: of each command what stands before the first semicolon.
 static void show_commands(const Question *q)

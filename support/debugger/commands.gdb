@@ -40,12 +40,11 @@ define at
     set $line = line_of("$arg0", "$arg1")
     if $line == 0
       printf "$arg0() has no line with this text.\n"
-    end
-    if $line && $argc == 2
+    else
       eval "tbreak microgpt.c:%d", $line
-    end
-    if $line && $argc > 2
-      eval "tbreak microgpt.c:%d if $arg2", $line
+      if $argc > 2
+        condition $bpnum $arg2
+      end
     end
   end
 end

@@ -3,23 +3,19 @@
  * A node is a value; below it are the values that it was made from. A chain of additions that has
  * no name in between is one node, a sum. The picture is a file for Graphviz.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 4 };  // of many terms, the most that are shown
+// Is an addition a sum, or a part of it that has no name?
+static bool in_sum(const Entry *e, const Entry *sum)
+{
+    return e && e->op == OP_ADD && (e == sum || !has_name(e->out));
+}
 
-// The values that a value was made from. A sum without a name in between is taken as one.
-typedef struct {
-    const Entry *entry;  // NULL: a leaf
-    size_t n;
-    const double *terms[SHOWN];  // the first of n
-} Made;
-
-static Made made_from(const double *value)
+Made made_from(const double *value)
 {
     Made made = {.entry = maker(value)};
     const Entry *e = made.entry;
@@ -29,13 +25,13 @@ static Made made_from(const double *value)
     made.terms[0] = e->a;
     made.terms[1] = second;
     if (e->op != OP_ADD) return made;
-    for (made.n = 1; e && e->op == OP_ADD && (e == made.entry || !has_name(e->out)); made.n++) {
+    for (made.n = 1; in_sum(e, made.entry); made.n++) {
         made.terms[0] = e->a;
         e = maker(e->a);
     }
     e = made.entry;
     for (size_t i = made.n; i-- > 1; e = maker(e->a)) {
-        if (i < SHOWN) made.terms[i] = second_operand(e);
+        if (i < MAX_TERMS) made.terms[i] = second_operand(e);
     }
     return made;
 }
@@ -71,7 +67,7 @@ static void print_tree(const double *value, int level, int *lines)
             print("  grad %.*g", watched.digits, gradient_of((double *)(uintptr_t)value));
         print("  (%s)\n", operation);
     }
-    size_t most = watched.depth > 3 ? 1 : SHOWN - 1;
+    size_t most = watched.depth > 3 ? 1 : MAX_TERMS - 1;
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
         if (made.n > most + 1 && i == most) {
             if (++*lines <= SCREEN) print("%*s... and %zu more\n", 2 * (level + 1), "", made.n - i);
@@ -101,7 +97,7 @@ static void draw_node(FILE *file, const double *value, int level, unsigned char 
     fprintf(file, "  v%zu [label=\"%s%s%s | data %.4g", number, name, *name ? " | " : "", operation,
             data_of(value));
     if (gradients_known()) fprintf(file, " | grad %.3g", gradient_of((double *)(uintptr_t)value));
-    fprintf(file, "\"%s];\n", made.entry ? "" : ", style=filled, fillcolor=\"#f0f0f0\"");
+    fprintf(file, made.entry ? "\"];\n" : "\", style=filled, fillcolor=\"#f0f0f0\"];\n");
     for (size_t i = 0; i < made.n && level < watched.depth; i++) {
         if (made.n > most + 1 && i == most) {
             fprintf(file, "  more%zu [shape=plaintext, label=\"... and %zu more\"];\n", number,
@@ -133,7 +129,8 @@ void show_graph(const Question *q)
 {
     remove(".build/graph.dot");
     print_tree(q->value, 0, &(int){0});
-    if (draw(q->value, ".build/graph.dot", SHOWN - 1)) print("For Graphviz: .build/graph.dot\n");
+    if (draw(q->value, ".build/graph.dot", MAX_TERMS - 1))
+        print("For Graphviz: .build/graph.dot\n");
 }
 
 // make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down

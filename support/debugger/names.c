@@ -1,5 +1,4 @@
 /* names.c: names for people, and the values that they stand for. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <ctype.h>

@@ -1,7 +1,6 @@
 /* notes.c: takes the notes that the macros of notes.h ask for. It is compiled without -g, so that a
  * debugger's `step` goes past it, into the operation.
  */
-#define _XOPEN_SOURCE 700
 #include "notes.h"
 
 #include <math.h>
@@ -15,6 +14,8 @@ bool notes_are_old(void)
 {
     return notes.n > 0 && notes.tape->n_entries < notes.all[notes.n - 1].first;
 }
+
+void forget_notes(void) { notes.n = notes.n_open = 0; }
 
 // A breakpoint here stops at each stop of the walk. The third caller is in microgpt.c.
 void walk_stop(void) {}
@@ -33,7 +34,7 @@ static int number_or_none(size_t number) { return number == NOWHERE ? NONE : (in
 // Adds a note. Those of a tape that has been dropped since are forgotten.
 static Place *add_note(int line, const size_t loops[3])
 {
-    if (notes_are_old()) notes.n = notes.n_open = 0;
+    if (notes_are_old()) forget_notes();
     if (notes.n == 0) notes.phase = FORWARD;
     if (notes.n_open == MAX_OPEN) notes.n_open = 0;  // a run that ran out of memory left them
     if (notes.n == notes.room) {
@@ -55,8 +56,7 @@ static Place *add_note(int line, const size_t loops[3])
 
 void note_begin(const Tape *tape, const char *operation, int line, const size_t loops[3])
 {
-    if (notes.tape != tape || notes_are_old()) notes.n = notes.n_open = 0;
-    if (notes.n == 0) notes.phase = FORWARD;
+    if (notes.tape != tape || notes_are_old()) forget_notes();
     notes.tape = tape;
     bool argument = false;
     int outer = NONE;
@@ -71,11 +71,10 @@ void note_begin(const Tape *tape, const char *operation, int line, const size_t 
     note->operation = operation;
     note->outer = outer;
     note->argument = argument;
-    if (outer != NONE) {
-        note->position = notes.all[outer].position;
-        note->layer = notes.all[outer].layer;
-        note->head = notes.all[outer].head;
-    }
+    const Place *in = outer == NONE ? note : &notes.all[outer];
+    note->position = in->position;
+    note->layer = in->layer;
+    note->head = in->head;
     notes.open[notes.n_open++] = notes.n - 1;
 }
 
@@ -159,19 +158,14 @@ void note_adam(void)
     walk_on(true);
     const Model *model = watched.model;
     size_t n = (size_t)model->num_params, bytes = n * sizeof(double);
-    Moved *now = &notes.moved[0], old = notes.moved[1];
-    notes.moved[1] = *now;
-    *now = old;
-    if (!now->p) now->p = malloc(4 * bytes);
-    if (!now->p) abort();
-    now->g = now->p + n;
-    now->m = now->g + n;
-    now->v = now->m + n;
-    memcpy(now->p, model->params, bytes);
-    memcpy(now->g, grad(&model->tape, model->params), bytes);
-    memcpy(now->m, model->m, bytes);
-    memcpy(now->v, model->v, bytes);
-    now->step = model->steps_done;
+    double *p = notes.moved[1].p ? notes.moved[1].p : malloc(4 * bytes);
+    if (!p) abort();
+    notes.moved[1] = notes.moved[0];
+    notes.moved[0] = (Moved){model->steps_done, p, p + n, p + 2 * n, p + 3 * n};
+    memcpy(notes.moved[0].p, model->params, bytes);
+    memcpy(notes.moved[0].g, grad(&model->tape, model->params), bytes);
+    memcpy(notes.moved[0].m, model->m, bytes);
+    memcpy(notes.moved[0].v, model->v, bytes);
     notes.phase = MOVED;
 }
 

@@ -1,5 +1,4 @@
 /* parameters.c: the views of the parameters, and of how Adam moves them. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
  * that a call returned: it comes before every view. Nothing is assumed about gpt(): what a view shows
  * is what the program did.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>
@@ -12,11 +11,12 @@
 
 Watched watched = {.digits = 6, .depth = 3};
 
-void watch(const Model *model, const Tokenizer *tokenizer)
+void watch(Run *run)
 {
-    watched.run = (Run *)(void *)((char *)(uintptr_t)model - offsetof(Run, model));
-    watched.model = &watched.run->model;
-    watched.tokenizer = tokenizer;
+    watched.run = run;
+    watched.model = &run->model;
+    watched.tokenizer = &run->tokenizer;
+    walk_begin();
 }
 
 /* ------------------------------------------------------------------------
@@ -80,14 +80,16 @@ bool on_tape(const double *value) { return chunk_of(value) != NOWHERE; }
 
 size_t value_number(const double *value)
 {
+    const Tape *tape = &watched.model->tape;
     size_t k = chunk_of(value);
     if (k == NOWHERE) abort();
-    return k * watched.model->tape.chunk_size + (size_t)(value - watched.model->tape.chunks[k]);
+    return k * tape->chunk_size + (size_t)(value - tape->chunks[k]);
 }
 
 size_t n_numbers(void)
 {
-    return (watched.model->tape.this_chunk + 1) * watched.model->tape.chunk_size;
+    const Tape *tape = &watched.model->tape;
+    return (tape->this_chunk + 1) * tape->chunk_size;
 }
 
 bool is_parameter(const double *value)
@@ -156,7 +158,7 @@ static size_t count_slice(const Place *note)
     const Matrix *w = matrix_of(to);
     if (w) return w->cols - (size_t)(to - w->data) % w->cols;
     for (size_t i = note->first; i < end && i < tape->n_entries; i++) {
-        n += tape->entries[i].a == to + n || second_operand(&tape->entries[i]) == to + n;
+        n += uses(&tape->entries[i], to + n);
     }
     if (n == 0) n = note->head == NONE ? 1 : watched.model->head_dim;
     const Place *of = place_of(to);
@@ -169,19 +171,19 @@ static size_t count_slice(const Place *note)
 static void find_vector(Place *note)
 {
     const Entry *entries = watched.model->tape.entries;
-    bool returned = strcmp(note->line->name, note->line->function) == 0;
+    const char *name = note->line->name;
     const Place *outer = note->outer == NONE ? NULL : &notes.all[note->outer];
+    bool returned = outer && strcmp(name, note->line->function) == 0;
+    bool nameless_outer = outer && outer->at && !*outer->name;
     note->name = "";
     note->n = 0;
     note->from = note->pointer ? NULL : entries + note->first;
     note->to = note->pointer ? NULL : note->n_leaves ? note->from : entries + note->end;
-    bool nameless_outer = outer && outer->at && !*outer->name;
-    if (!note->at || note->argument || (outer && returned) || nameless_outer) return;
-    if (!*note->line->name) return;
+    if (!*name || !note->at || note->argument || returned || nameless_outer) return;
     note->n = note->n_leaves  ? note->n_leaves
               : note->pointer ? count_slice(note)
                               : count_results(note);
-    if (note->n) note->name = note->line->name;
+    if (note->n) note->name = name;
     for (size_t k = 0; k < note->n && !note->pointer; k++) {
         int *owner = &values[value_number(note->at + k)].owner;
         if (*owner == 0 || !outer) *owner = (int)(note - notes.all) + 1;
@@ -191,12 +193,12 @@ static void find_vector(Place *note)
 // Finds every vector there is. False where there is no model yet: prints why.
 bool survey(void)
 {
-    const Model *model = watched.model;
-    const Tape *tape = model ? &model->tape : NULL;
-    if (!model) print("There is no model yet: stop in train(), or later.\n");
-    if (tape && tape->fused)
-        print("This command works with whole vectors: ask in training, or while sampling.\n");
-    if (!model || tape->fused) return false;
+    const Tape *tape = watched.model ? &watched.model->tape : NULL;
+    if (!tape || tape->fused) {
+        print(tape ? "This command works with whole vectors: ask in training, or while sampling.\n"
+                   : "There is no model yet: stop in train(), or later.\n");
+        return false;
+    }
     notes.now = find_phase();
     free(values);
     values = calloc(n_numbers(), sizeof *values);
@@ -204,7 +206,7 @@ bool survey(void)
     for (size_t i = 0; i < tape->n_entries; i++) {
         values[value_number(tape->entries[i].out)].maker = (int)i + 1;
     }
-    if (notes.tape != tape || notes_are_old()) notes.n = notes.n_open = 0;
+    if (notes.tape != tape || notes_are_old()) forget_notes();
     for (size_t i = 0; i < notes.n; i++) find_vector(&notes.all[i]);
     return true;
 }
@@ -290,18 +292,24 @@ const Place *place_of(const double *value)
     return owner ? &notes.all[owner - 1] : NULL;
 }
 
+// The vector that an operand of an entry of p is in; NULL if it is in none, or in one that p's call
+// has made for itself.
+const Place *place_read(const Place *p, const double *operand)
+{
+    const Place *of = place_of(operand);
+    bool own = of && of->from < of->to && of->from >= p->from && of->to <= p->to;
+    return own || of == p ? NULL : of;
+}
+
 // The first vector that another was made from; NULL if it was made from parameters alone.
 const Place *operand_of(const Place *p)
 {
-    for (const Entry *e = p->from; e < p->to; e++) {
-        const double *operands[] = {e->a, second_operand(e)};
-        for (int i = 0; i < 2; i++) {
-            const Place *from = operands[i] ? place_of(operands[i]) : NULL;
-            bool inside = from && from->from && from->from >= p->from && from->to <= p->to;
-            if (from && from != p && (!inside || from->from == from->to)) return from;
-        }
+    const Place *found = NULL;
+    for (const Entry *e = p->from; e < p->to && !found; e++) {
+        found = place_read(p, e->a);
+        if (!found) found = place_read(p, second_operand(e));
     }
-    return NULL;
+    return found;
 }
 
 // The function of microgpt.c that the program is in; NULL: it is elsewhere. The functions of that

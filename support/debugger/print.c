@@ -1,12 +1,13 @@
-/* print.c: what is shown: on standard output, in lines of at most WIDTH columns. The program's own
+/* print.c: what is shown: on standard output, in lines of at most 79 columns. The program's own
  * output is buffered elsewhere, and does not mix with it within a line.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { WIDTH = 79 };
 
 // Puts a line out, and breaks it at spaces if it is too long, unless more digits were asked for.
 static void print_broken(const char *line)
@@ -86,21 +87,22 @@ void headings(const char *data)
     if (gradients_known()) heading(phase() == BACKWARD ? "grad so far" : "grad");
 }
 
-void side_by_side(const Column column[], int n, size_t rows)
+void side_by_side(int n, const Place *const places[], const char *const names[], size_t rows)
 {
     size_t longest = 0;
     print("    i");
     for (int c = 0; c < n; c++) {
-        headings(column[c].heading);
-        if (column[c].place->n > longest) longest = column[c].place->n;
+        headings(names[c]);
+        if (places[c]->n > longest) longest = places[c]->n;
     }
     print("\n");
     for (size_t i = 0; i < rows && i < longest; i++) {
         print("  %3zu", i);
         for (int c = 0; c < n; c++) {
-            const Place *p = column[c].place;
-            if (i < p->n) data_and_grad(p->at + i);
-            for (int blank = i < p->n ? 0 : 1 + gradients_known(); blank > 0; blank--) heading("");
+            bool blank = i >= places[c]->n;
+            if (!blank) data_and_grad(places[c]->at + i);
+            if (blank) heading("");
+            if (blank && gradients_known()) heading("");
         }
         print("\n");
     }

@@ -2,8 +2,6 @@
  * names of what gpt() makes: nothing here is assumed about that file, and a line that is new has its
  * name at once.
  */
-#define _XOPEN_SOURCE 700
-#include "../base/files.h"
 #include "views.h"
 
 #include <string.h>
@@ -37,21 +35,22 @@ const Line *line_that_names(const char *name)
 }
 
 // The code of a statement, its lines joined and without comments.
-void print_statement(int line, const char *indent)
+void print_statement(int line)
 {
-    print("%s", indent);
+    print("    ");
     for (int i = line; source_line(i)->starts == line && line; i++) {
         print("%s%s", i > line ? " " : "", source_line(i)->code);
     }
     print("\n");
 }
 
-// The comment on a statement, whole: beside its first line, or the lines above it.
-void print_comment(int line, const char *indent)
+// The same, with its comment: beside its first line, or the lines above it.
+void print_lines(int line)
 {
+    print_statement(line);
     int first = line, end = line;
     if (*source_line(line)->comment) end++;
     while (end == line && *source_line(first - 1)->comment && !*source_line(first - 1)->code)
         first--;
-    for (; first < end; first++) print("%s%s\n", indent, source_line(first)->comment);
+    for (; first < end; first++) print("    %s\n", source_line(first)->comment);
 }

@@ -1,5 +1,4 @@
 /* vectors.c: the views of the document, of the vectors that gpt() made of it, and of the tape. */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <stdio.h>
@@ -63,16 +62,16 @@ static void show_label(const Place *p, size_t i)
     static const char tokens[] = " logits probs scores ", heads[] = " q k v x_attn ";
     char word[48];
     snprintf(word, sizeof word, " %s ", p->name);
+    bool of_positions = strncmp(p->name, "attn_", 5) == 0 && p->outer == NONE;
+    int at = of_positions ? position_looked_at(p, i) : NONE;
     if (p->pointer)
-        print("  %s", value_name(p->at + i));
+        print("  %s\n", value_name(p->at + i));
     else if (strstr(tokens, word))
-        print("  %s", token_text(i));
+        print("  %s\n", token_text(i));
     else if (strstr(heads, word))
-        print("  head %zu", i / watched.model->head_dim);
-    int at =
-        strncmp(p->name, "attn_", 5) == 0 && p->outer == NONE ? position_looked_at(p, i) : NONE;
-    if (at != NONE) print("  %s", text_at(at));
-    print("\n");
+        print("  head %zu\n", i / watched.model->head_dim);
+    else
+        print("  %s\n", at != NONE ? text_at(at) : "");
 }
 
 // One vector, with data and gradient; without a name, all names.
@@ -106,12 +105,17 @@ static void show_four_in_a_row(const double *x, size_t n)
     }
 }
 
-static void show_matrix_row(const Matrix *w, size_t i)
+static void show_matrix_row(const Matrix *w, int i)
 {
     const Model *model = watched.model;
-    double *row = w->data + i * w->cols, *g = grad(&model->tape, row);
+    if (i < 0 || (size_t)i >= w->rows) {
+        print("%s has %zu rows, counted from 0: `row %s 0` is the first.\n", w->name, w->rows,
+              w->name);
+        return;
+    }
+    double *row = w->data + (size_t)i * w->cols, *g = grad(&model->tape, row);
     bool tokens = w == model->wte || w == model->lm_head;
-    print(tokens ? "row %zu of %s (%s)\n" : "row %zu of %s\n", i, w->name, token_text(i));
+    print(tokens ? "row %d of %s (%s)\n" : "row %d of %s\n", i, w->name, token_text((size_t)i));
     if (gradients_known()) print("  data\n");
     show_four_in_a_row(row, w->cols);
     if (!gradients_known()) return;
@@ -128,11 +132,7 @@ void show_row(const Question *q)
     int i = q->number[0];
     const Matrix *w = find_matrix(q->name);
     const Place *p = w ? NULL : need_place(q->name, i);
-    if (w && (i < 0 || (size_t)i >= w->rows))
-        print("%s has %zu rows, counted from 0: `row %s 0` is the first.\n", w->name, w->rows,
-              w->name);
-    else if (w)
-        show_matrix_row(w, (size_t)i);
+    if (w) show_matrix_row(w, i);
     if (!p) return;
     show_title(p);
     show_four_in_a_row(p->at, p->n);
@@ -175,24 +175,29 @@ static bool in_scope(const Place *p, const Place *newest)
     bool double_name = p->pointer && of && strcmp(of->name, p->name) == 0 &&
                        strcmp(of->line->function, p->line->function) == 0;
     return *p->name && strcmp(p->line->function, newest->line->function) == 0 &&
-           p->outer == newest->outer && (p->from || p->pointer) && !double_name &&
+           p->outer == newest->outer && !double_name &&
            (p->position == NONE || p->position == latest_position()) &&
            (p->layer == NONE || p->layer == newest->layer) &&
            (p->head == NONE || p->head == newest->head);
 }
 
+static void show_adam(void)
+{
+    const Model *model = watched.model;
+    size_t n = (size_t)model->num_params;
+    show_line("p", model->params, n, "the parameters");
+    show_line("g", grad(&model->tape, model->params), n, "their gradients");
+    show_line("m", model->m, n, "Adam's means");
+    show_line("v", model->v, n, "of squares");
+}
+
 // The vectors in scope where the program is, as they were made.
 void show_here(const Question *q)
 {
-    const Model *model = watched.model;
     const char *function = function_at(q->pc);
     const Place *newest = NULL;
     if (function && strcmp(function, "adam") == 0) {
-        size_t n = (size_t)model->num_params;
-        show_line("p", model->params, n, "the parameters");
-        show_line("g", grad(&model->tape, model->params), n, "their gradients");
-        show_line("m", model->m, n, "Adam's means");
-        show_line("v", model->v, n, "of squares");
+        show_adam();
         return;
     }
     for (const Place *p = notes.all; p < notes.all + notes.n; p++) {
@@ -207,6 +212,15 @@ void show_here(const Question *q)
         any = true;
     }
     if (!any) print("No vector has been made in this call yet: step on.\n");
+}
+
+// Is a vector in the map: of the layer shown, of the first head, and made by gpt() itself?
+static bool on_map(const Place *p)
+{
+    const Place *from = operand_of(p);
+    bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
+    return *p->name && p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) &&
+           p->outer == NONE && !copied;
 }
 
 // Is a vector's name a text, or does its statement contain it?
@@ -225,10 +239,8 @@ void show_around(const Question *q)
     const Place *found[64];
     int n = 0, position = q->number[0];
     for (const Place *p = notes.all + notes.n; p-- > notes.all && n < 64;) {
-        if (!*p->name || !p->from || p->head != NONE || p->outer != NONE || p->position == NONE)
-            continue;
-        if (p->layer != NONE && p->layer != watched.layer) continue;
-        if (!operand_of(p) || !statement_has(p, q->name)) continue;
+        if (!on_map(p) || p->head != NONE || p->position == NONE || !operand_of(p)) continue;
+        if (!statement_has(p, q->name)) continue;
         if (position == LATEST) position = p->position;
         if (p->position == position) found[n++] = p;
     }
@@ -238,8 +250,9 @@ void show_around(const Question *q)
         size_t rows = before->n > after->n ? before->n : after->n;
         print("microgpt.c:%d, at position %d (%s): before, %s; after, %s\n", after->line->starts,
               position, text_at(position), before->name, after->name);
-        print_statement(after->line->starts, "    ");
-        side_by_side((Column[]){{before, "before"}, {after, "after"}}, 2, most);
+        print_statement(after->line->starts);
+        side_by_side(2, (const Place *[]){before, after}, (const char *[]){"before", "after"},
+                     most);
         if (rows <= most) continue;
         print("  ... and %zu more: `around %s %d`, `row %s %d`\n", rows - most, after->name,
               position, after->name, position);
@@ -255,30 +268,18 @@ static void list_operands(const Place *p)
 {
     char list[200] = "";
     for (const Entry *e = p->from; e < p->to; e++) {
-        for (int second = 0; second < 2; second++) {
-            const double *x = second ? second_operand(e) : e->a;
-            const Matrix *w = x ? matrix_of(x) : NULL;
-            const Place *of = x ? place_of(x) : NULL;
-            bool inside = !of || (of->from && of->from >= p->from && of->to <= p->to);
+        const double *operands[] = {e->a, second_operand(e)};
+        for (int i = 0; i < 2; i++) {
+            const Matrix *w = matrix_of(operands[i]);
+            const Place *of = place_read(p, operands[i]);
             char name[80] = "";
-            if (w) snprintf(name, sizeof name, " %s [%zu x %zu]", w->name, w->rows, w->cols);
-            if (!inside) snprintf(name, sizeof name, " %s", of->name);
-            strcat(name, ",");
-            if ((!w && inside) || strstr(list, name)) continue;
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s", name);
+            if (w) snprintf(name, sizeof name, " %s [%zu x %zu],", w->name, w->rows, w->cols);
+            if (of) snprintf(name, sizeof name, " %s,", of->name);
+            if (!strstr(list, name)) strncat(list, name, sizeof list - strlen(list) - 1);
         }
     }
     if (*list) print(" from%.*s", (int)strlen(list) - 1, list);
     print("\n");
-}
-
-// Is a vector in the map: of the layer shown, of the first head, and made by gpt() itself?
-static bool on_map(const Place *p)
-{
-    const Place *from = operand_of(p);
-    bool copied = from && strcmp(from->name, p->name) == 0;  // as k and v, into the cache
-    return *p->name && p->head <= 0 && (p->layer == NONE || p->layer == watched.layer) &&
-           p->outer == NONE && !copied;
 }
 
 // The model as a map, as it was recorded: of one position, the vectors with their sizes, and what they

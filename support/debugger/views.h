@@ -9,7 +9,7 @@
 
 #include "../run/model.h"
 
-void watch(const Model *model, const Tokenizer *tokenizer);  // both are part of a Run
+void watch(Run *run);
 
 // What a debugger calls: a command as it is typed, like command("attn 1 3", 0). pc is where the
 // program is, or NULL. Returns 1, and does nothing, if a VALUE is no name but an expression of C:
@@ -19,7 +19,7 @@ void command_at(const char *name, double *value, int n);
 void answer(const char *line, const void *pc);
 
 // In the views, LATEST is the position that gpt() was called for last; ALL means all of them.
-enum { LATEST = -1, NONE = -1, ALL = -2, WIDTH = 79 };
+enum { LATEST = -1, NONE = -1, ALL = -2 };
 
 // A question: the words of a command, as the table says what they are.
 typedef struct {
@@ -67,11 +67,9 @@ typedef struct {
     Model *model;
     const Tokenizer *tokenizer;
     Run *run;
-    int layer;         // the one whose heads and vectors are shown
-    int digits;        // of every number shown
-    int depth;         // of a graph, in operations
-    double *gradient;  // the one that `watchgrad` watches
-    double gained;     // what it was at the last stop
+    int layer;   // the one whose heads and vectors are shown
+    int digits;  // of every number shown
+    int depth;   // of a graph, in operations
 } Watched;
 extern Watched watched;
 
@@ -101,14 +99,15 @@ typedef struct {
 } Notes;
 extern Notes notes;
 bool notes_are_old(void);
+void forget_notes(void);
 
 // source.c: lines are counted from 1
 const Line *source_line(int line);
 const Line *statement_of(int line);
 const Line *line_that_names(const char *name);
 int line_of(const char *function, const char *text);
-void print_statement(int line, const char *indent);  // the code, without its comment
-void print_comment(int line, const char *indent);
+void print_statement(int line);  // the code, without its comment
+void print_lines(int line);      // and with it
 
 // places.c
 bool survey(void);  // finds every vector; false: nothing to show, and said so
@@ -119,6 +118,7 @@ const Moved *moved(int before);  // the latest step, or the one before it; NULL 
 const Place *find_place(const char *name, int position);
 const Place *need_place(const char *name, int position);  // says so, if there is none
 const Place *place_of(const double *value);
+const Place *place_read(const Place *by, const double *operand);
 const Place *operand_of(const Place *place);  // the first vector that it was made from
 bool on_tape(const double *value);
 bool is_parameter(const double *value);
@@ -154,7 +154,9 @@ typedef struct {
     double c;              // the constant, as it is written
 } Atom;
 Atom atom(const Entry *e);
-double *second_operand(const Entry *e);  // or NULL
+double *second_operand(const Entry *e);                        // or NULL
+bool uses(const Entry *e, const double *value);                // is it an operand, once or twice?
+double local_derivative(const Entry *e, const double *value);  // the sum, if it is both
 void name_atom(const Entry *e, const char *a, const char *b, char text[], size_t room);
 
 // print.c
@@ -165,18 +167,14 @@ void numbers(int n, ...);              // the rest of a row: n numbers
 void head_of(const char *label, ...);  // a heading row: all up to a NULL
 void data_and_grad(double *value);
 void headings(const char *data);  // of the two
-typedef struct {
-    const Place *place;
-    const char *heading;
-} Column;
-void side_by_side(const Column column[], int n, size_t rows);  // at most so many
+// The first rows of n vectors, each below its heading, with data and gradient.
+void side_by_side(int n, const Place *const places[], const char *const names[], size_t rows);
 
 // The views, and what they share with others.
 View show_document, show_map, show_here, show_vector, show_row, show_around, show_values, show_tape;
 View show_head, show_cache, show_attention, show_landing;  // attention.c
 const Place *asked_of_head(const Question *q, const char *name);
 extern const char *const head_slices[];  // q_h, k_h, v_h; NULL ends it
-const Place *head_place(int head, const char *name, int position, bool need);
 void show_head_slice(int head, const char *name, int position);
 int position_looked_at(const Place *p, size_t i);
 View show_top, show_draw;  // predictions.c
@@ -191,10 +189,18 @@ double *watch_gradient(const char *name, int row, int column);
 void show_gain(void);
 View show_nudge, show_silence;  // what_if.c
 View show_graph;                // graph.c
-enum { MAX_DEPTH = 20 };
+// The values that a value was made from. A sum without a name in between is taken as one.
+enum { MAX_TERMS = 4 };
+typedef struct {
+    const Entry *entry;  // NULL: a leaf
+    size_t n;
+    const double *terms[MAX_TERMS];  // the first of n
+} Made;
+Made made_from(const double *value);
 void draw_if_asked(void);  // MICROGPT_GRAPH=FILE
 
-// tour.c: the walk. notes.c asks it at every note.
+// tour.c: the walk. watch() begins it, and notes.c asks it at every note.
+void walk_begin(void);
 bool walk_is_due(bool at_adam);
 void walk_sees(const Place *note);
 void walk_arrive(void);

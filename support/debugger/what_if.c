@@ -1,7 +1,6 @@
 /* what_if.c: what would be if a value were another, or a head silent. All that follows on the tape is
  * computed again, and then once more as it was.
  */
-#define _XOPEN_SOURCE 700
 #include "views.h"
 
 #include <math.h>
@@ -28,9 +27,10 @@ static void compute_from(const Entry *first)
 
 static double result_with(double *value, double number, const double *result)
 {
+    const Tape *tape = &watched.model->tape;
     const Entry *made = maker(value);
     *value = number;
-    compute_from(made ? made + 1 : watched.model->tape.entries + watched.model->tape.kept_entries);
+    compute_from(made ? made + 1 : tape->entries + tape->kept_entries);
     return *result;
 }
 
@@ -42,22 +42,21 @@ static bool adam_has_moved(void)
 }
 
 // A value is moved a little to both sides: what a result does then is its derivative, whatever
-// backward() says. The names are those of the result, the value and the derivative.
-static void show_difference(double *value, const double *result, const char *const names[3],
-                            double derivative)
+// backward() says.
+static void show_difference(double *value, const double *result, const char *what,
+                            const char *source, double derivative)
 {
     double before = *value, h = 1e-5;
-    double up = result_with(value, before + h, result),
-           down = result_with(value, before - h, result);
-    double slope = (up - down) / (2 * h);
+    double up = result_with(value, before + h, result);
+    double down = result_with(value, before - h, result), slope = (up - down) / (2 * h);
     result_with(value, before, result);
     bool agree = fabs(slope - derivative) <= 1e-8 + 1e-4 * fabs(slope);
     print("%s = %.*g\n", value_name(value), watched.digits, before);
-    print("  %s, if %s is 0.00001 more    %.15g\n", names[0], names[1], up);
-    print("  %s, if %s is 0.00001 less    %.15g\n", names[0], names[1], down);
+    print("  %s is 0.00001 more    %.15g\n", what, up);
+    print("  %s is 0.00001 less    %.15g\n", what, down);
     print("  their difference over 0.00002            %.*g\n", watched.digits, slope);
-    print("  %-40s %.*g\n  %s\n", names[2], watched.digits, derivative,
-          agree ? "They agree." : "THEY DIFFER.");
+    print("  %-40s %.*g\n", source, watched.digits, derivative);
+    print(agree ? "  They agree.\n" : "  THEY DIFFER.\n");
 }
 
 // The derivative of one value with respect to another, by the local derivatives between the two.
@@ -70,21 +69,18 @@ static double derivative(const double *of, const double *with_respect_to)
     for (const Entry *e = maker(of); e && e >= tape->entries; e--) {
         double g = sums[value_number(e->out)];
         if (g == 0 || e->out == with_respect_to) continue;
-        Atom it = atom(e);
         const double *b = second_operand(e);
-        sums[value_number(e->a)] += it.derivative[0] * g;
-        if (b) sums[value_number(b)] += it.derivative[1] * g;
+        sums[value_number(e->a)] += atom(e).derivative[0] * g;
+        if (b) sums[value_number(b)] += atom(e).derivative[1] * g;
     }
     double found = sums[value_number(with_respect_to)];
     free(sums);
     return found;
 }
 
-// How one value changes another: by differences, and by the local derivatives on the way.
+// How one value changes another.
 static void show_local(const char *from, const char *to)
 {
-    static const char *const names[] = {"the second", "the first",
-                                        "by the local derivatives on the way"};
     double *a = find_value(from, NONE, NONE), *b = a ? find_value(to, NONE, NONE) : NULL;
     if (!b || adam_has_moved()) return;
     const Entry *made_a = maker(a), *made_b = maker(b);
@@ -93,18 +89,19 @@ static void show_local(const char *from, const char *to)
         return;
     }
     print("%s = %.*g\n", value_name(b), watched.digits, *b);
-    show_difference(a, b, names, derivative(b, a));
+    show_difference(a, b, "the second, if the first", "by the local derivatives on the way",
+                    derivative(b, a));
 }
 
 // How a value changes the loss, or another value.
 void show_nudge(const Question *q)
 {
-    static const char *const names[] = {"the loss", "it", "its gradient, by backward()"};
     const Place *loss = find_place("loss", LATEST);
     if (q->from)
         show_local(q->from, q->to);
     else if (loss && phase() == GRADIENTS)
-        show_difference(q->value, loss->at, names, gradient_of(q->value));
+        show_difference(q->value, loss->at, "the loss, if it", "its gradient, by backward()",
+                        gradient_of(q->value));
     else
         print("There is no loss with all its gradients here: ask where adam() begins, `tbreak "
               "adam`.\n");

@@ -97,7 +97,7 @@ bool begin_training(Run *run)
                      holdout, n);
     }
 #ifdef MICROGPT_DEBUG
-    watch(&run->model, &run->tokenizer);
+    watch(run);
 #endif
     job->samples.numbered = true;
     if (!read_prompt(run, "--prompt", job->o.prompt) || !begin_progress(job)) return false;
