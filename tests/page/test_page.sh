@@ -192,10 +192,10 @@ other()
 }
 other "--activation relu3" 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/run/options.h \
     's/relu|relu2/relu|relu2|relu3/' support/run/options.c
-fails 1 "*other.safetensors: the page cannot compute it: it does not know the activation relu3" \
+fails 1 "*other.safetensors: the page cannot compute it: unknown: activation relu3" \
     "$fork/microgpt" page "$T/other.safetensors"
 other "" 's/4 \* n_embd/5 * n_embd/g; s/4 \* model->n_embd/5 * model->n_embd/g' microgpt.c
-fails 1 "*other.safetensors: the page cannot compute it: it does not know the tensor layer0.mlp_fc1, 80 x 16" \
+fails 1 "*other.safetensors: the page cannot compute it: unknown: tensor layer0.mlp_fc1, 80 x 16" \
     "$fork/microgpt" page "$T/other.safetensors"
 
 cp microgpt "$T/usr/bin/"
