@@ -37,7 +37,6 @@ function left_out(out)
     return `Left out: ${text}. The model does not know ${some.length === 1 ? "it" : "them"}.`;
 }
 
-// The word field and the notes below it.
 function show_word()
 {
     const input = by_id("word");

@@ -212,7 +212,6 @@ function switch_one(list, layer, k)
     update({ [list]: others.length < state.choice[list].length ? others : [...others, [layer, k]] }, { replace: true });
 }
 
-// The address.
 function write_address(replace)
 {
     const is_playing = Boolean(state.run.playing);

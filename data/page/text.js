@@ -138,7 +138,6 @@ function name_of_parameter(at, w, brief)
 
 const quoted = (id) => id === state.model.BOS ? "end" : `“${isolated(visible(state.model.uchars[id]))}”`;
 
-// A button that leads to a value.
 const link_to = (at, text = name_for_people(at)) => link(text, () => go_to_place(at));
 
 function go_to_place(at)
