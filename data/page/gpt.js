@@ -62,11 +62,8 @@ for (const [name, kind] of Object.entries(KINDS)) {
 }
 
 // The name of a stage of this kind: layer1.head0.attn_logits. A model of one layer leaves the layer out.
-function stage_name(model, kind, layer, head)
-{
-    return (layer !== null && model.n_layer > 1 ? `layer${layer}.` : "") + (head !== null ? `head${head}.` : "") +
-        kind.name;
-}
+const stage_name = (model, kind, layer, head) =>
+    (layer !== null && model.n_layer > 1 ? `layer${layer}.` : "") + (head !== null ? `head${head}.` : "") + kind.name;
 
 // Gives the vector just made its place in the table. What was made on the way is a part of it.
 function stage(tape, kind, pos, at, n, { layer = null, head = null, w = null } = {})

@@ -223,17 +223,14 @@ async function check_badges(tab)
 
 async function check_step(tab)
 {
+    const seen = async () => ({ y: await tab.evaluate(() => scrollY), text: await text_of(tab, "#step-result") });
     await press(tab, "#step-on-word");
-    const seen = () => tab.evaluate(() => {
-        const e = document.getElementById("step-result"), { top, bottom } = e.getBoundingClientRect();
-        return { y: scrollY, text: e.textContent, is_in_view: top > 0 && bottom <= innerHeight };
-    });
     const before = await seen(), at = await middle(tab, "#step-on-word");
     await (tab.touches ? tab.touchscreen.tap(at.x, at.y) : tab.mouse.click(at.x, at.y));
     await rest(250);
     const after = await seen();
     same("a step leaves the scroll position where it is", before.y, after.y);
-    check("its result is in view", after.is_in_view && after.text !== before.text && after.text.includes("→"), "another loss", after.text);
+    check("its result is in view", await in_view(tab, "#step-result") && after.text !== before.text && after.text.includes("→"), "another loss", after.text);
     await press(tab, "#to-file");
 }
 
@@ -346,6 +343,13 @@ async function check_votes(tab)
     await key(tab, "Escape");
 }
 
+async function undo(tab)
+{
+    await tab.focus("#hand");
+    await key(tab, "Delete");
+    await rest(300);
+}
+
 /* The number in the hand: it and a guess are in view before, during and after a drag, and the guess moves with it. */
 async function check_hand(tab)
 {
@@ -365,8 +369,7 @@ async function check_hand(tab)
     await key(tab, "ArrowRight");
     const { value } = await see();
     check("an arrow: 0.1", Math.abs(value - during.value - 0.1) < 1e-4, during.value + 0.1, value);
-    await key(tab, "Delete");
-    await rest(300);
+    await undo(tab);
     same("Delete undoes", before, await see());
     const bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
     const bars_before = await bars();
@@ -374,18 +377,14 @@ async function check_hand(tab)
     await key(tab, "PageDown");
     check("the bars follow, and the bar on top says so", await bars() !== bars_before && (await text_of(tab, "#now")).includes("changed"),
         "other bars, changed", await text_of(tab, "#now"));
-    await tab.focus("#hand");
-    await key(tab, "Delete");
-    await rest(300);
+    await undo(tab);
     if (!tab.touches) {
         await press(tab, "[data-stage=x_out] .cell", 5);
         const cell = await middle(tab, "[data-stage=x_out] .cell", 6), text = () => tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text), was = await text();
         await drag(tab, cell, [cell.x + 5, cell.x + 20]);
         await rest(100);
         same("a cell is dragged, too", ["x_out.6", true], [await address(tab, "value"), await text() !== was]);
-        await tab.focus("#hand");
-        await key(tab, "Delete");
-        await rest(300);
+        await undo(tab);
     }
     await key(tab, "Escape");
 }
@@ -761,7 +760,7 @@ async function check_door({ template, model, junk, beside })
         story: () => check_story(plan.page), keys: () => check_keys(plan.page), access: () => check_access(plan.page),
         clock: () => check_clock(plan.page),
         walk: async () => { await check_walk(plan.page, 360, true); await check_walk(plan.page, 1280, false); },
-        speed: async () => { 
+        speed: async () => {
             await check_speed(plan.page, { key: 50, tap: 25, frame: 12, paint: 300, piece: 50 }, "default");
             await check_speed(plan.large, { key: 150 }, "n_embd 64, 4 layers, 8 heads");
         },
