@@ -13,20 +13,13 @@ while IFS= read -r statement; do
     check "in the program: $statement" grep -qF -- "$statement" "$T/microgpt.c"
 done <"$T/statements"
 
-browser=
-for name in chromium chromium-browser google-chrome chrome; do
-    [ -n "$browser" ] || browser=$(command -v "$name")
-done
-for tool in node npm; do
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chrome)
+for tool in node npm "${browser:-Chromium}"; do
     if ! command -v "$tool" >/dev/null 2>&1; then
         skip "the page in a browser" "no $tool here"
         finish
     fi
 done
-if [ -z "$browser" ]; then
-    skip "the page in a browser" "no Chromium here"
-    finish
-fi
 modules=$ROOT/$BUILD/node
 export NODE_PATH="${NODE_PATH:+$NODE_PATH:}$modules/node_modules"
 has_modules() { node -e 'require("puppeteer-core"); require.resolve("axe-core/axe.min.js")' >"$T/node.log" 2>&1; }
