@@ -56,16 +56,6 @@ words=$words,$(word_of "$names" bartholomewsmith 16),$(word_of "$names" bartholo
 figures names "\"words\":[$words],\"run\":[$(losses_of "$T/names.csv" 200)],\"config\":{\"n_layer\":1,\"n_embd\":16,
     \"n_head\":4,\"block_size\":16,\"activation\":\"relu\",\"vocab\":\"abcdefghijklmnopqrstuvwxyz\",\"step\":2000}"
 
-# The losses of the next three steps on one document, as JSON: MODEL DATA OPTION...
-steps_of()
-{
-    of=$1 data=$2
-    shift 2
-    rm -f "$T/steps.csv"
-    microgpt train -q --samples 0 --resume "$of" --data "$data" --log "$T/steps.csv" "$@" >"$T/train.log" 2>&1
-    printf '"steps":{"word":"%s","losses":[%s]}' "$(cat "$data")" "$(losses_of "$T/steps.csv" 3)"
-}
-
 # shape NAME DATA WORD OPTION...: a model of another shape, compared; then on one document, the steps of a run that goes on.
 shape()
 {
@@ -78,7 +68,9 @@ shape()
     figures "$shaped" "\"words\":[$(word_of "$T/$shaped.safetensors" "$word")],\"config\":{\"step\":30},\"run\":[$(losses_of "$T/$shaped.csv" 30)]"
     model "$shaped-one" --data "$T/one.txt" --steps 10 "$@"
     page "$shaped-one" --data "$T/one.txt"
-    figures "$shaped-one" "\"config\":{\"step\":10},$(steps_of "$T/$shaped-one.safetensors" "$T/one.txt" --steps 20)"
+    model "$shaped-next" --data "$T/one.txt" --steps 20 --resume "$T/$shaped-one.safetensors"
+    figures "$shaped-one" "\"config\":{\"step\":10},
+        \"steps\":{\"word\":\"$word\",\"losses\":[$(losses_of "$T/$shaped-next.csv" 3)]}"
 }
 head -n 200 data/names.txt >"$T/some.txt"
 shape sixteen-heads "$T/some.txt" charlotte --n-head 16
