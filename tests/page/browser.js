@@ -225,6 +225,8 @@ async function check_step(tab)
 {
     const seen = async () => ({ y: await tab.evaluate(() => scrollY), text: await text_of(tab, "#step-result") });
     await press(tab, "#step-on-word");
+    // The tiles, which are out of view, follow when nothing else is to do; the page scrolls by what they grow.
+    await tab.waitForFunction(() => document.getElementById("word-loss").textContent === window.microgpt.forward("maria").loss.toFixed(3));
     const before = await seen(), at = await middle(tab, "#step-on-word");
     await (tab.touches ? tab.touchscreen.tap(at.x, at.y) : tab.mouse.click(at.x, at.y));
     await rest(250);
