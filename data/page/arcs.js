@@ -49,7 +49,6 @@ function place_badges(arcs, { height, wide, tall })
     });
 }
 
-// A text on an arc, in a frame.
 function draw_badge({ badge: [x, y] }, text, width, height, stroke, attributes)
 {
     return s("g.badge", attributes, s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: 5, stroke }),

@@ -74,7 +74,6 @@ function text_node(next, text)
     return e;
 }
 
-// The element that is there already, or a new one.
 function element_for(next, { tag, key, ns }, keyed)
 {
     const there = key !== undefined ? keyed.get(key)

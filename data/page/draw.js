@@ -8,7 +8,6 @@ const drawn_at = new Map();
 // of a frame, in milliseconds
 const FRAME = 12;
 
-// Draws a view: only what differs is touched.
 function draw(id)
 {
     const { draw: content, is_section, then } = VIEWS[id];
@@ -28,6 +27,14 @@ function redraw(...ids)
     ids.forEach((id) => stale.add(id));
     Object.keys(VIEWS).filter((id) => stale.has(id) && VIEWS[id].is_quick && in_view.has(id)).forEach(draw);
     draw_soon();
+}
+
+// While the pointer or the focus is at an element, state[name] is its key. The view follows not at once: an element may
+// be blurred because it is being drawn.
+function pointed_at(name, key, view)
+{
+    const to = (now) => () => { if (state[name] !== now) { state[name] = now; draw_soon(view); } };
+    return { onpointerenter: to(key), onpointerleave: to(null), onfocus: to(key), onblur: to(null) };
 }
 
 // After the next frame, so that what answers at once is seen first.

@@ -62,11 +62,8 @@ for (const [name, kind] of Object.entries(KINDS)) {
 }
 
 // The name of a stage of this kind: layer1.head0.attn_logits. A model of one layer leaves the layer out.
-function stage_name(model, kind, layer, head)
-{
-    return (layer !== null && model.n_layer > 1 ? `layer${layer}.` : "") + (head !== null ? `head${head}.` : "") +
-        kind.name;
-}
+const stage_name = (model, kind, layer, head) =>
+    (layer !== null && model.n_layer > 1 ? `layer${layer}.` : "") + (head !== null ? `head${head}.` : "") + kind.name;
 
 // Gives the vector just made its place in the table. What was made on the way is a part of it.
 function stage(tape, kind, pos, at, n, { layer = null, head = null, w = null } = {})
@@ -173,7 +170,7 @@ function gpt(tape, model, token_id, pos_id, cache, quiet)
 function attention(tape, model, x, layer, pos_id, { keys, values }, quiet)
 {
     const { n_embd, n_head, head_dim, state_dict } = model;
-        const w = (name) => state_dict[`layer${layer}.${name}`];
+    const w = (name) => state_dict[`layer${layer}.${name}`];
     const made = (kind, at, n, where) => stage(tape, kind, pos_id, at, n, { layer, ...where });
     const seen = pos_id + 1;
     const here = pos_id * n_embd;
@@ -272,7 +269,6 @@ function find_vector(tape, name, pos)
     return names && (names.get(name) || names.get(in_first));
 }
 
-// What a head looked at from a position.
 function weights_at({ tape, model }, layer, head, pos)
 {
     const { at, n } = tape.by_name[pos].get(stage_name(model, KINDS.attn_weights, layer, head));

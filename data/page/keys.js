@@ -37,7 +37,6 @@ function left_out(out)
     return `Left out: ${text}. The model does not know ${some.length === 1 ? "it" : "them"}.`;
 }
 
-// The word field and the notes below it.
 function show_word()
 {
     const input = by_id("word");
@@ -62,10 +61,7 @@ function prepare_rows(box)
     }
 }
 
-function stop_at(items, current)
-{
-    items.forEach((e) => { e.tabIndex = e === current ? 0 : -1; });
-}
+const stop_at = (items, current) => items.forEach((e) => { e.tabIndex = e === current ? 0 : -1; });
 
 // The nearest item in the direction of a key: of the line above or below, or of the column beside.
 function beside(items, from, key)

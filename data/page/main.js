@@ -16,7 +16,6 @@ const VIEWS = {
     units: { draw: draw_units, is_section: true, waits: true },
     numbers: { draw: draw_numbers, is_section: true, waits: true },
     samples: { draw: draw_samples, is_section: true, waits: true },
-    points: { draw: draw_points, is_section: true, waits: true },
     file: { draw: draw_file, is_section: true, waits: true },
     walk: { draw: draw_walk, is_quick: true, then: mark_target },
 };

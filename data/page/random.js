@@ -8,10 +8,7 @@ const within = (i, at, n) => i >= at && i < at + n;
 const sum_of = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
 const mean_of = (numbers) => sum_of(numbers) / numbers.length;
 
-function fail(text)
-{
-    throw new Error(text);
-}
+const fail = (text) => { throw new Error(text); };
 
 // Runs something that comes in pieces to its end.
 function finish(pieces)
@@ -55,7 +52,6 @@ function seeded(seed)
     return state;
 }
 
-// The next 624 words.
 function twist(state)
 {
     for (let k = 0; k < 624; k++) {

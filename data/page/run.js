@@ -97,7 +97,6 @@ function keep_moment(model)
     return moment;
 }
 
-// Four names that a model writes.
 function* samples_pieces(tape, model)
 {
     const how = { temperature: 0.5, random: new_random(1).random, quiet: quiet_now(), longest: LONGEST };
@@ -146,7 +145,6 @@ function seek(step)
     return state.model.step;
 }
 
-// Once the run has been learned so far.
 function seek_when_learned(step)
 {
     learn();
@@ -204,7 +202,6 @@ function step_of_run()
     return finish(step_pieces(tape_for("work"), model, words, quiet_now()));
 }
 
-// One step on a word; returns the loss before it.
 function step_on(word)
 {
     const loss = finish(step_pieces(tape_for("work"), state.model, [word], quiet_now()));

@@ -5,10 +5,9 @@
 // parameters that a page can hold
 const LARGEST = 1e6;
 
-// The bytes of a text in base64.
-function decode(text)
+function decode(base64)
 {
-    const characters = atob(text);
+    const characters = atob(base64);
     const bytes = new Uint8Array(characters.length);
     for (let i = 0; i < bytes.length; i++) {
         bytes[i] = characters.charCodeAt(i);
@@ -72,13 +71,12 @@ function read_model(bytes)
         return all;
     };
     model.params = all_of("");
-    model.m = all_of("train.m.");
-    model.v = all_of("train.v.");
-    if (!model.m || !model.v) {
+    const [m, v] = [all_of("train.m."), all_of("train.v.")];
+    if (!m || !v) {
         model.missing.push("Adam's means");
     }
-    model.m = model.m || new Float64Array(model.num_params);
-    model.v = model.v || new Float64Array(model.num_params);
+    model.m = m || new Float64Array(model.num_params);
+    model.v = v || new Float64Array(model.num_params);
     model.training = read_training(meta, model.missing);
     return model;
 }
@@ -142,11 +140,8 @@ function lay_out_parameters(model)
     model.matrices = Object.values(state_dict);
 }
 
-// The same model with numbers of its own.
-function copy_of(model)
-{
-    return { ...model, params: model.params.slice(), m: model.m.slice(), v: model.v.slice() };
-}
+const copy_of = (model) =>
+    ({ ...model, params: model.params.slice(), m: model.m.slice(), v: model.v.slice() });
 
 // BOS, the word, BOS, cut to what fits the block: all tokens that are predicted, and BOS before them.
 function take_document(model, word, longest = model.block_size)

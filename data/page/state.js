@@ -188,10 +188,11 @@ function chosen_place()
 }
 
 // What is silent: for the address, and for the model.
-function silent_text({ silent, units } = state.choice)
+function silent_text()
 {
-    return [...silent.map((pair) => pair.join(".")).sort(),
-        ...units.map((pair) => `u${pair.join(".")}`).sort()].join(" ");
+    const { silent, units } = state.choice;
+    const parts = [silent.map((pair) => pair.join(".")), units.map((pair) => `u${pair.join(".")}`)];
+    return parts.flatMap((part) => part.sort()).join(" ");
 }
 
 const of_heads = (silent) => ({ heads: new Set(silent.map(([l, k]) => l * state.model.n_head + k)), units: [] });
@@ -212,7 +213,6 @@ function switch_one(list, layer, k)
     update({ [list]: others.length < state.choice[list].length ? others : [...others, [layer, k]] }, { replace: true });
 }
 
-// The address.
 function write_address(replace)
 {
     const is_playing = Boolean(state.run.playing);

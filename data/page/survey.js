@@ -89,7 +89,6 @@ function note_example(best, example)
     }
 }
 
-// How the loss of this word changes without each head.
 function* worth_pieces()
 {
     const { version, choice: { layer }, model, shown: { tokens } } = state;
@@ -119,7 +118,6 @@ function need_survey()
     return is_of_now() && (state.survey.docs >= FEWEST || state.survey.is_done) ? state.survey : null;
 }
 
-// What the loss is without a unit.
 function* unit_pieces(of, u)
 {
     const { model, file } = state;

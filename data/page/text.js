@@ -39,10 +39,7 @@ const token_text = (id) => id === state.model.BOS ? "end" : visible(state.model.
 const seen_text = (pos) => pos === 0 ? "start" : visible(state.model.uchars[state.shown.tokens[pos]]);
 const before_text = (pos) => state.shown.tokens.slice(1, pos + 1).map((id) => visible(state.model.uchars[id])).join("");
 
-function glyph(text)
-{
-    return Array.from(text).length > 2 ? h("small", text) : h("bdi", text);
-}
+const glyph = (text) => h(Array.from(text).length > 2 ? "small" : "bdi", text);
 
 // What a document is called, from the name of its file: cities.txt has cities; otherwise they are lines.
 function noun(n)
@@ -138,7 +135,6 @@ function name_of_parameter(at, w, brief)
 
 const quoted = (id) => id === state.model.BOS ? "end" : `“${isolated(visible(state.model.uchars[id]))}”`;
 
-// A button that leads to a value.
 const link_to = (at, text = name_for_people(at)) => link(text, () => go_to_place(at));
 
 function go_to_place(at)

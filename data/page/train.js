@@ -94,7 +94,6 @@ function fresh_model(model, n_documents)
 const documents_in_turn = ({ training }, documents, n_documents) =>
     min(max(1, n_documents - training.holdout), documents.length);
 
-// The documents of a step.
 function documents_of(model, documents, n_documents, step)
 {
     const { batch } = model.training;
@@ -138,7 +137,6 @@ function pick(probs, u)
     return chosen < 0 ? probs.length - 1 : chosen;
 }
 
-// The whole name, a letter per piece.
 function* sample_pieces(tape, model, how)
 {
     let name = "";
@@ -149,7 +147,4 @@ function* sample_pieces(tape, model, how)
     return name;
 }
 
-function sample(tape, model, how)
-{
-    return finish(sample_pieces(tape, model, how));
-}
+const sample = (tape, model, how) => finish(sample_pieces(tape, model, how));

@@ -144,17 +144,8 @@ function time_key(e)
     e.stopPropagation();
 }
 
-function play_or_pause()
-{
-    if (state.run.playing) {
-        pause();
-    } else {
-        play();
-    }
-}
-
-function forget_everything()
-{
+const play_or_pause = () => state.run.playing ? pause() : play();
+const forget_everything = () => {
     pause();
     forget();
-}
+};

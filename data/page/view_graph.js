@@ -70,7 +70,6 @@ function node_label(place, column, center, values)
     return of && !part ? `× ${of.kind.name} ${isolated(seen_text(of.pos))}` : `× ${name_for_people(other, true)}`;
 }
 
-// A node: a value, or a list of more of them.
 function draw_node({ at, column, y, label, text, list }, key, center, values)
 {
     const { tape } = state.shown;

@@ -31,7 +31,6 @@ function draw_hand(at)
         draw_meter(at));
 }
 
-// The probabilities at the chosen position, before the change.
 function probs_before()
 {
     const { shown, choice: { pos }, model } = state;

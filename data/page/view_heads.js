@@ -84,7 +84,6 @@ function draw_large_map(layer, head)
         }));
 }
 
-// A cell of a map.
 function draw_look(query, key, name, at)
 {
     const weight = state.shown.tape.value[at];

@@ -50,7 +50,6 @@ function draw_step_tools()
             : `The next step has a rate of ${short(learning_rate(model.training, model.step))}.${lacks}`));
 }
 
-// The frame of the curve: where steps and losses stand in it.
 function curve_frame(losses)
 {
     const whole_width = width_of("learn", 1200);
@@ -171,7 +170,6 @@ function means_of(losses, end, step_of, most = 1000)
 const log_means = kept(() => "", ({ points, first, steps }) => means_of(points, points.length,
     (k) => first - 1 + k * steps / points.length, round(1000 * points.length / steps)));
 
-// The maps and the samples of now.
 function draw_nows()
 {
     const { choice: { layer }, model: { n_head }, shown, version } = state;

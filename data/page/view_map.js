@@ -38,7 +38,6 @@ function block_state(block, layer, head = null)
     return is_here(on) ? " on" : used.some(is_here) ? " used" : is_lit ? " lit" : "";
 }
 
-// A block as a button that leads to its row.
 function draw_block(block, text, { layer = state.choice.layer, head = null, kind = "", label = `to ${text}`, ...more })
 {
     return h("button", {
@@ -72,7 +71,6 @@ function draw_column(names, layer, is_phone)
         : draw_block(name, text, { kind, label: kind ? "to the sum: +" : `to ${text}` });
 }
 
-// Columns, and the wire before each of them.
 function draw_columns(columns, layer, is_phone)
 {
     const { at } = state.marks;

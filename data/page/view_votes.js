@@ -180,12 +180,8 @@ function draw_vote_arcs({ heads, self }, tabs)
 
 const faded = (key) => state.pointed !== null && state.pointed !== key ? " faded" : "";
 
-// What answers to the pointer, or to the focus: the arc and the row of a vote light up together.
-function pointing(key)
-{
-    const point = (to) => () => { if (state.pointed !== to) { state.pointed = to; draw_soon("votes"); } };
-    return { onpointerenter: point(key), onpointerleave: point(null), onfocus: point(key), onblur: point(null) };
-}
+// The arc and the row of a vote light up together.
+const pointing = (key) => pointed_at("pointed", key, "votes");
 
 const choose_vote = (value) => () => {
     state.opener = document.activeElement;

@@ -149,7 +149,6 @@ function draw_walk()
             link("Leave", () => walk_to(0), { id: "walk-leave" })))];
 }
 
-// The target of the stop, outlined.
 function mark_target()
 {
     const stop = STOPS[state.choice.walk - 1];

@@ -3,13 +3,8 @@
 
 const head_in_focus = () => state.hovered ?? state.choice.head;
 
-// What answers to the pointer, or to the focus, for a head: the arcs of the others fade. Not at once: an element may be
-// blurred because it is being drawn.
-function hovering(head)
-{
-    const hover = (to) => () => { if (state.hovered !== to) { state.hovered = to; draw_soon("next"); } };
-    return { onpointerenter: hover(head), onpointerleave: hover(null), onfocus: hover(head), onblur: hover(null) };
-}
+// A head under the pointer, or with the focus: the arcs of the others fade.
+const hovering = (head) => pointed_at("hovered", head, "next");
 
 const keep_head = (head) => update({ head: state.choice.head === head ? null : head }, { replace: true });
 
@@ -79,7 +74,6 @@ function draw_arcs(tile, gap, is_phone)
             class: fades(a), "data-head": a.head, onclick: () => keep_head(a.head), ...hovering(a.head) })));
 }
 
-// What a head looks at from the chosen position.
 const rows_here = kept(() => `${state.version} ${state.choice.pos}`, () => new Map());
 
 function rows_of_weights(layer, head)
@@ -227,11 +221,8 @@ const DRAWINGS = {
         s("rect", { x: 26, y: 28, width: 8, height: 9, fill: "var(--negative)" })],
 };
 
-function draw_invitation(key, title, text, action)
-{
-    return h("button.invitation", { id: `invite-${key}`, onclick: action },
-        s("svg", { viewBox: "0 0 44 40", ...HIDDEN }, DRAWINGS[key]()), h("b", title), h("span", text));
-}
+const draw_invitation = (key, title, text, action) => h("button.invitation", { id: `invite-${key}`, onclick: action },
+    s("svg", { viewBox: "0 0 44 40", ...HIDDEN }, DRAWINGS[key]()), h("b", title), h("span", text));
 
 function draw_invitations(is_phone)
 {
@@ -259,10 +250,7 @@ function type_a_name()
 
 function watch_it_learn()
 {
-    if (can_run()) {
-        play();
-    } else {
-        step_on_word();
-    }
+    const action = can_run() ? play : step_on_word;
+    action();
     scroll_into_view(by_id("learn"), "start");
 }

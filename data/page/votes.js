@@ -18,10 +18,8 @@ function vote_direction(values, { state_dict, vocab_size, n_embd }, id)
 }
 
 // u times a matrix: what a change of each of the matrix's inputs votes.
-function votes_of_inputs(values, u, { at, cols })
-{
-    return each(cols, (k) => u.reduce((sum, x, row) => sum + x * values[at + row * cols + k], 0));
-}
+const votes_of_inputs = (values, u, { at, cols }) =>
+    each(cols, (k) => u.reduce((sum, x, row) => sum + x * values[at + row * cols + k], 0));
 
 // A head's votes, one for each position that it looks at; none while it is silent.
 function head_votes(pass, values, u, layer, head, pos, is_silent)

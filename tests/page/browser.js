@@ -3,26 +3,9 @@
 "use strict";
 const fs = require("fs");
 const puppeteer = require("puppeteer-core");
+const { check, same, same_numbers, begin } = require("./checks.js");
 const plan = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-let about = "", failures = 0;
-
-function check(what, good, wanted, seen)
-{
-    failures += good ? 0 : 1;
-    console.log(good ? `ok - ${about}: ${what}` : `not ok - ${about}: ${what}: expected ${wanted}, saw ${seen}`);
-}
-
-const same = (what, wanted, seen) => check(what, JSON.stringify(wanted) === JSON.stringify(seen), JSON.stringify(wanted), JSON.stringify(seen));
-
-// Two lists of numbers; one line for all of them, which tells the first that is off.
-function same_numbers(what, wanted, seen, tolerance = 1e-12)
-{
-    const off = wanted.findIndex((x, i) => !(Math.abs(seen[i] - x) <= tolerance * Math.max(1, Math.abs(x))));
-    check(`${what} (${wanted.length} figures, to ${tolerance})`, wanted.length === seen.length && wanted.length > 0 && off < 0,
-        `${wanted.length} figures, number ${off} ${wanted[off]}`, `${seen.length}, and ${seen[off]}`);
-}
-
 const rest = (ms) => new Promise((done) => setTimeout(done, ms));
 const rows_of = (tsv) => tsv.trim().split("\n").slice(1).map((row) => row.split("\t").map(Number));
 
@@ -113,6 +96,26 @@ async function press(tab, selector, index = 0)
     await settle(tab);
 }
 
+// A drag from a place to others in its line. Returns what is seen before it ends.
+async function drag(tab, { x, y }, to, see = () => null)
+{
+    const { touchscreen, mouse } = tab;
+    if (tab.touches) {
+        await touchscreen.touchStart(x, y);
+    } else {
+        await mouse.move(x, y);
+        await mouse.down();
+    }
+    for (const each_x of to) {
+        await (tab.touches ? touchscreen.touchMove(each_x, y) : mouse.move(each_x, y));
+    }
+    await settle(tab);
+    const seen = await see();
+    await (tab.touches ? touchscreen.touchEnd() : mouse.up());
+    await settle(tab);
+    return seen;
+}
+
 async function type_word(tab, word)
 {
     await press(tab, "#word");
@@ -190,15 +193,13 @@ async function check_links(tab)
 
 async function check_typing(tab)
 {
-    const notes = () => text_of(tab, "#notes");
-    await type_word(tab, "Maria");
-    same("Maria is read as maria, at the last letter typed", ["maria", "5"], [await address(tab, "word"), await address(tab, "pos")]);
-    check("and that is said", (await notes()).includes("knows no capitals"), "a note", await notes());
-    await type_word(tab, "mari\u00e9a");
-    same("an unknown letter is left out, and the tiles stay", ["maria", 6], [await address(tab, "word"), await count_of(tab, ".tile")]);
-    check("and that is said, too", (await notes()).includes("Left out"), "a note", await notes());
-    await type_word(tab, "maria");
-    same("then there is no note", "", await notes());
+    for (const [typed, note] of [["Maria", "knows no capitals"], ["mari\u00e9a", "Left out"], ["maria", ""]]) {
+        await type_word(tab, typed);
+        const notes = await text_of(tab, "#notes");
+        same(`${typed} is read as maria, at the last letter typed`, ["maria", "5", 6],
+            [await address(tab, "word"), await address(tab, "pos"), await count_of(tab, ".tile")]);
+        check(`${typed}: what is said of it`, note ? notes.includes(note) : notes === "", note || "nothing", notes);
+    }
     await key(tab, "ArrowLeft");
     same("the position follows the caret", "4", await address(tab, "pos"));
     await word_loss(tab);
@@ -222,17 +223,16 @@ async function check_badges(tab)
 
 async function check_step(tab)
 {
+    const seen = async () => ({ y: await tab.evaluate(() => scrollY), text: await text_of(tab, "#step-result") });
     await press(tab, "#step-on-word");
-    const seen = () => tab.evaluate(() => {
-        const e = document.getElementById("step-result"), { top, bottom } = e.getBoundingClientRect();
-        return { y: scrollY, text: e.textContent, is_in_view: top > 0 && bottom <= innerHeight };
-    });
+    // The tiles, which are out of view, follow when nothing else is to do; the page scrolls by what they grow.
+    await tab.waitForFunction(() => document.getElementById("word-loss").textContent === window.microgpt.forward("maria").loss.toFixed(3));
     const before = await seen(), at = await middle(tab, "#step-on-word");
     await (tab.touches ? tab.touchscreen.tap(at.x, at.y) : tab.mouse.click(at.x, at.y));
     await rest(250);
     const after = await seen();
     same("a step leaves the scroll position where it is", before.y, after.y);
-    check("its result is in view", after.is_in_view && after.text !== before.text && after.text.includes("→"), "another loss", after.text);
+    check("its result is in view", await in_view(tab, "#step-result") && after.text !== before.text && after.text.includes("→"), "another loss", after.text);
     await press(tab, "#to-file");
 }
 
@@ -265,7 +265,7 @@ async function check_silence(tab)
 
 async function check_width(file, width, touch)
 {
-    about = `${width} px, ${touch ? "touch" : "mouse"}`;
+    begin(`${width} px, ${touch ? "touch" : "mouse"}`);
     const tab = await open_tab(file, width, { touch, calm: true, hash: "#word=maria&pos=4" });
     await rest(700);
     same("the inspector is closed", null, await address(tab, "value"));
@@ -345,6 +345,13 @@ async function check_votes(tab)
     await key(tab, "Escape");
 }
 
+async function undo(tab)
+{
+    await tab.focus("#hand");
+    await key(tab, "Delete");
+    await rest(300);
+}
+
 /* The number in the hand: it and a guess are in view before, during and after a drag, and the guess moves with it. */
 async function check_hand(tab)
 {
@@ -352,17 +359,8 @@ async function check_hand(tab)
     const see = async () => ({ both: await in_view(tab, "#hand") && await in_view(tab, ".guess"),
         guesses: await tab.$$eval(".guess .number", (all) => all.map((e) => e.textContent.split(" ").at(-1)).join()),
         value: await tab.$eval("#hand", (e) => Number(e.getAttribute("aria-valuenow"))) });
-    const { touchscreen, mouse } = tab, at = await middle(tab, "#hand");
-    const pointer = tab.touches ? [(x, y) => touchscreen.touchStart(x, y), (x, y) => touchscreen.touchMove(x, y), () => touchscreen.touchEnd()]
-        : [async (x, y) => { await mouse.move(x, y); await mouse.down(); }, (x, y) => mouse.move(x, y), () => mouse.up()];
-    const before = await see();
-    await pointer[0](at.x, at.y);
-    await pointer[1](at.x - 30, at.y);
-    await pointer[1](at.x - 60, at.y);
-    await settle(tab);
-    const during = await see();
-    await pointer[2]();
-    await settle(tab);
+    const before = await see(), at = await middle(tab, "#hand");
+    const during = await drag(tab, at, [at.x - 30, at.x - 60], see);
     same("the number and a guess are in view before, during and after", [true, true, true], [before.both, during.both, (await see()).both]);
     check("60 px change a percentage in view", during.guesses !== before.guesses, "other percentages", during.guesses);
     check("and the number by 1", Math.abs(before.value - 1 - during.value) < 1e-4, before.value - 1, during.value);
@@ -373,30 +371,31 @@ async function check_hand(tab)
     await key(tab, "ArrowRight");
     const { value } = await see();
     check("an arrow: 0.1", Math.abs(value - during.value - 0.1) < 1e-4, during.value + 0.1, value);
-    await key(tab, "Delete");
-    await rest(300);
+    await undo(tab);
     same("Delete undoes", before, await see());
+    const bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
+    const bars_before = await bars();
+    await tab.focus("#hand");
+    await key(tab, "PageDown");
+    check("the bars follow, and the bar on top says so", await bars() !== bars_before && (await text_of(tab, "#now")).includes("changed"),
+        "other bars, changed", await text_of(tab, "#now"));
+    await undo(tab);
     if (!tab.touches) {
         await press(tab, "[data-stage=x_out] .cell", 5);
         const cell = await middle(tab, "[data-stage=x_out] .cell", 6), text = () => tab.$$eval("[data-stage=x_out] .cell", (all) => all[6].dataset.text), was = await text();
-        await mouse.move(cell.x, cell.y);
-        await mouse.down();
-        await mouse.move(cell.x + 20, cell.y, { steps: 4 });
-        await mouse.up();
+        await drag(tab, cell, [cell.x + 5, cell.x + 20]);
         await rest(100);
         same("a cell is dragged, too", ["x_out.6", true], [await address(tab, "value"), await text() !== was]);
-        await tab.focus("#hand");
-        await key(tab, "Delete");
-        await rest(300);
+        await undo(tab);
     }
     await key(tab, "Escape");
 }
 
 /* The figures. */
-async function check_figures({ name, file, words = [], config = {}, steps, run, word, agrees = true })
+async function check_figures({ name, file, words = [], config = {}, steps, run })
 {
-    about = name;
-    const tab = await open_tab(file, 1280, { hash: word === undefined ? "" : `#word=${encodeURIComponent(word)}&pos=1` });
+    begin(name);
+    const tab = await open_tab(file, 1280);
     for (const expected of words) {
         const without = rows_of(expected.views || "x\n");
         const seen = await tab.evaluate((each_word, pairs) => ({ all: window.microgpt.forward(each_word),
@@ -413,28 +412,23 @@ async function check_figures({ name, file, words = [], config = {}, steps, run, 
             same(`${expected.word}: cut as in training`, expected.cut, seen.all.logits.length);
         }
     }
-    same("does the page compute what the program computed?", agrees, await tab.evaluate(() => window.microgpt.agrees));
+    same("it computes what the program computed", true, await tab.evaluate(() => window.microgpt.agrees));
     for (const [key, value] of Object.entries(config)) {
         same(`config.${key}`, value, await tab.evaluate((k) => window.microgpt.config[k], key));
     }
-    for (const { word: each_word, losses } of steps || []) {
+    if (steps) {
+        const { word, losses } = steps;
         const seen = await tab.evaluate((w, n) => {
             const before = window.microgpt.forward(w).loss, all = Array.from({ length: n }, () => window.microgpt.step(w));
             window.microgpt.reset();
             return { all, back: before === window.microgpt.forward(w).loss };
-        }, each_word, losses.length);
-        same_numbers(`${each_word}: steps as a resumed run takes them`, losses, seen.all, 1e-9);
+        }, word, losses.length);
+        same_numbers(`${word}: steps as a resumed run takes them`, losses, seen.all, 1e-9);
         same("reset brings the file's model back", true, seen.back);
     }
     if (run) {
         const seen = await tab.evaluate(async (n) => { window.microgpt.forget(); return window.microgpt.train(n); }, run.length);
         same_numbers("forget() and train(): the losses of the program's own run", run, seen, 1e-9);
-        const moments = await tab.evaluate(() => {
-            const m = window.microgpt, kept = m.snapshots, loss = () => m.forward(m.documents[3]).loss;
-            const there = kept.map((step) => { m.seek(step); return loss(); }), again = [...kept].reverse().map((step) => { m.seek(step); return loss(); }).reverse();
-            return { kept, there, again };
-        });
-        same_numbers("seek() back and forth gives the same numbers", moments.there, moments.again, 0);
     }
     await check_explanations(tab);
     same("an unknown character throws", true, await tab.evaluate(() => { try { window.microgpt.forward("\u{1f5ff}"); return false; } catch { return true; } }));
@@ -482,7 +476,7 @@ async function check_explanations(tab)
 // An address alone runs the scene of its stop: its target is clear of the bars, the card and the sheet.
 async function check_walk(file, width, touch)
 {
-    about = `the walk, ${width} px`;
+    begin(`the walk, ${width} px`);
     const off = [];
     for (let stop = 1; stop <= 9; stop++) {
         const tab = await open_tab(file, width, { touch, height: 740, calm: true, hash: `#walk=${stop}` });
@@ -506,7 +500,7 @@ async function check_walk(file, width, touch)
 /* Learning first, and playing by the clock. */
 async function check_clock(file)
 {
-    about = "the clock";
+    begin("the clock");
     const tab = await open_tab(file, 1280, { hash: "#word=maria&pos=4" });
     await tab.waitForFunction(() => window.microgpt.snapshots.at(-1) === window.microgpt.config.step, { timeout: 20000 });
     const kept = await tab.evaluate(() => window.microgpt.snapshots.length), maps = await count_of(tab, ".moment canvas");
@@ -540,7 +534,7 @@ async function check_clock(file)
 /* What is new: time, editing, keys, the address. */
 async function check_story(file)
 {
-    about = "story";
+    begin("story");
     const tab = await open_tab(file, 1280, { hash: "#word=maria&pos=4" });
     await rest(600);
     await press(tab, "#speed");
@@ -563,11 +557,7 @@ async function check_story(file)
         same(`${name}: step`, at, await address(tab, "step"));
     }
     const box = await tab.$eval("#track", (e) => e.getBoundingClientRect().toJSON());
-    await tab.mouse.move(box.right - 8, box.top + 12);
-    await tab.mouse.down();
-    await tab.mouse.move(box.left + box.width * 0.3, box.top + 12, { steps: 4 });
-    await tab.mouse.up();
-    await settle(tab);
+    await drag(tab, { x: box.right - 8, y: box.top + 12 }, [0.8, 0.3].map((share) => box.left + box.width * share));
     check("dragging the timeline goes to a moment that was kept", Number(await address(tab, "step")) > 0, "a step", await address(tab, "step"));
     await key(tab, "End");
 
@@ -582,18 +572,6 @@ async function check_story(file)
     same_numbers("edit: a difference is the gradient", edited.map((e) => e.grad), edited.map((e) => e.seen), 1e-7);
     same_numbers("undo: the same loss to the last bit", edited.map((e) => e.before), edited.map((e) => e.undone), 0);
 
-    await press(tab, "[data-open=logits]");
-    await press(tab, "[data-stage=logits] .cell", 3);
-    const bars = async () => { await word_loss(tab); return tab.$$eval(".bar-of", (all) => all.map((e) => e.getAttribute("style")).join()); };
-    const before = await bars();
-    await tab.focus("#hand");
-    await key(tab, "PageDown");
-    check("the number by keys: bars follow, and the bar on top says so", await bars() !== before && (await text_of(tab, "#now")).includes("changed"),
-        "other bars, changed", await text_of(tab, "#now"));
-    await key(tab, "Delete");
-    await rest(300);
-    same("Delete undoes", before, await bars());
-    await key(tab, "Escape");
     await word_loss(tab);
     await press(tab, "#take-walk");
     await press(tab, "#walk-next");
@@ -609,50 +587,50 @@ async function check_story(file)
     await tab.close();
 }
 
+const focus_of = (tab) => tab.evaluate(() => {
+    const { id, className, dataset } = document.activeElement;
+    return { id, is: className, go: dataset.go || "" };
+});
+
+// Presses a key until the focus is where it should be, in so many steps at most.
+async function press_until(tab, name, is_there, most = 120)
+{
+    for (let step = 0; step < most && !is_there(await focus_of(tab)); step++) {
+        await key(tab, name);
+    }
+}
+
 async function check_keys(file)
 {
-    about = "keys alone";
+    begin("keys alone");
     const tab = await open_tab(file, 1280, { hash: "#word=maria&pos=4", calm: true });
     await rest(900);
-    const focus = () => tab.evaluate(() => { const e = document.activeElement; return { id: e.id, go: e.dataset.go || "", is: e.className, in: Boolean(e.closest("#panel")), text: e.textContent.slice(0, 40) }; });
-    await tab.evaluate(() => document.getElementById("word").focus());
-    let steps = 0;
-    for (let at = await focus(); !at.go && steps < 120; steps++) {
-        await tab.keyboard.press(at.id === "open-all" ? "Enter" : "Tab");
-        await settle(tab);
-        if (at.id === "open-all") {
-            await tab.keyboard.press("Tab");
-        }
-        at = await focus();
-    }
-    check(`from the word to the numbers: ${steps} tabs`, (await focus()).go !== "", "a cell", JSON.stringify(await focus()));
-    for (let i = 0; i < 6 && !(await focus()).go.startsWith("q."); i++) {
-        await tab.keyboard.press("ArrowDown");
-    }
-    await tab.keyboard.press("ArrowRight");
-    const cell = (await focus()).go;
+    await tab.focus("#word");
+    await press_until(tab, "Tab", (at) => at.id === "open-all");
+    await key(tab, "Enter");
+    await press_until(tab, "Tab", (at) => at.go);
+    await press_until(tab, "ArrowDown", (at) => at.go.startsWith("q."));
+    await key(tab, "ArrowRight");
+    const cell = (await focus_of(tab)).go;
     same("arrows go from row to row", "q.1", cell);
     await key(tab, "Enter");
     same("Enter opens it", cell, await address(tab, "value"));
     await key(tab, "Enter");
-    same("Enter again takes the number in the hand", "hand", (await focus()).id);
-    for (let i = 0; i < 16 && !(await focus()).is.includes("node"); i++) {
-        await tab.keyboard.press("Tab");
-    }
-    await tab.keyboard.press("ArrowLeft");
+    same("Enter again takes the number in the hand", "hand", (await focus_of(tab)).id);
+    await press_until(tab, "Tab", (at) => at.is.includes("node"));
+    await key(tab, "ArrowLeft");
     await key(tab, "Enter");
-    const made = (await text_of(tab, "#panel")).includes("Made by mul");
-    same("through the graph to a single multiplication", true, made);
+    same("through the graph to a single multiplication", true, (await text_of(tab, "#panel")).includes("Made by mul"));
     await key(tab, "Escape");
-    const back = await focus();
-    same("Escape closes it, and the focus is on a cell", [null, true], [await address(tab, "value"), back.is.includes("cell")]);
+    same("Escape closes it, and the focus is on a cell", [null, true],
+        [await address(tab, "value"), (await focus_of(tab)).is.includes("cell")]);
     await tab.close();
 }
 
 async function check_access(file)
 {
     for (const [width, dark] of [[360, false], [768, true], [1280, false], [1920, true]]) {
-        about = `axe, ${width} px, ${dark ? "dark" : "light"}`;
+        begin(`axe, ${width} px, ${dark ? "dark" : "light"}`);
         const tab = await open_tab(file, width, { dark, calm: true, hash: "#word=maria&pos=4&value=q.3&votes=a&walk=8" });
         await rest(1500);
         await tab.evaluate(axe);
@@ -740,7 +718,7 @@ async function measure(tab, is_whole)
 // caches and a core's clock, they are doubled.
 async function check_speed(file, limits, name)
 {
-    about = `speed, ${name}`;
+    begin(`speed, ${name}`);
     const more = require("os").loadavg()[0] > 1.3 ? 2 : 1, best = {};
     const is_good = (what) => best[what] <= limits[what] * more;
     for (let round = 0; round < 4 && !Object.keys(limits).every(is_good); round++) {
@@ -761,11 +739,11 @@ async function check_speed(file, limits, name)
 // Opened alone: a model file is chosen, or refused in a line.
 async function check_door({ template, model, junk, beside })
 {
-    about = "opened as it is, with a model beside it";
+    begin("opened as it is, with a model beside it");
     const own = await open_tab(beside, 1280, { hash: "#word=maria&pos=4" });
     check("it is the page", await own.$$eval(".tile", (all) => all.length) === 6 && await own.evaluate(() => window.microgpt.agrees), "6 tiles", "others");
     await own.close();
-    about = "opened alone";
+    begin("opened alone");
     const tab = await open_tab(template, 1280);
     await (await tab.$("#choose-file")).uploadFile(junk);
     await rest(300);
@@ -784,7 +762,7 @@ async function check_door({ template, model, junk, beside })
         story: () => check_story(plan.page), keys: () => check_keys(plan.page), access: () => check_access(plan.page),
         clock: () => check_clock(plan.page),
         walk: async () => { await check_walk(plan.page, 360, true); await check_walk(plan.page, 1280, false); },
-        speed: async () => { 
+        speed: async () => {
             await check_speed(plan.page, { key: 50, tap: 25, frame: 12, paint: 300, piece: 50 }, "default");
             await check_speed(plan.large, { key: 150 }, "n_embd 64, 4 layers, 8 heads");
         },
@@ -792,7 +770,7 @@ async function check_door({ template, model, junk, beside })
         figures: async () => { for (const each of plan.figures) { await check_figures(each); } },
         refused: async () => {
             for (const { name, file, line, where = "#door" } of plan.refused || []) {
-                about = name;
+                begin(name);
                 const tab = await open_tab(file, 1280);
                 check("it is said in a line", (await text_of(tab, where)).includes(line), line, await text_of(tab, where));
                 if (where === "#disagrees") {
@@ -814,9 +792,8 @@ async function check_door({ template, model, junk, beside })
             console.error(`${name}: ${((Date.now() - start) / 1000).toFixed(0)} s`);
         }
     }
-    about = "peace";
+    begin("peace");
     same("nothing on the console", [], said);
     same("no request but for the files", [], asked.filter((url) => !url.startsWith("file://") && !url.startsWith("data:") && !url.startsWith("blob:")));
     await browser.close();
-    process.exit(failures ? 1 : 0);
 })();

@@ -3,6 +3,7 @@
 "use strict";
 const fs = require("fs");
 const vm = require("vm");
+const { check, same_numbers } = require("./checks.js");
 const plan = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
 const page = vm.createContext({ performance, atob, TextDecoder });
 for (const name of ["random", "safetensors", "tape", "gpt", "train", "votes"]) {
@@ -10,22 +11,6 @@ for (const name of ["random", "safetensors", "tape", "gpt", "train", "votes"]) {
 }
 const { read_model, take_document, fresh_model, documents_of, step_pieces, loss_pieces, new_tape, finish, votes_in,
         backward_pieces, tape_reset } = page;
-
-let failures = 0;
-
-function check(what, good, wanted, seen)
-{
-    failures += good ? 0 : 1;
-    console.log(good ? `ok - ${what}` : `not ok - ${what}: expected ${wanted}, saw ${seen}`);
-}
-
-// Two lists of numbers; one line for all of them, which tells the first that is off.
-function same_numbers(what, wanted, seen, tolerance)
-{
-    const off = wanted.findIndex((x, i) => !(Math.abs(seen[i] - x) <= tolerance * Math.max(1, Math.abs(x))));
-    check(`${what} (${wanted.length} figures, to ${tolerance})`, wanted.length === seen.length && wanted.length > 0 && off < 0,
-        `${wanted.length} figures, number ${off} ${wanted[off]}`, `${seen.length}, and ${seen[off]}`);
-}
 
 const pass_of = (model, word, atomic) => finish(loss_pieces(new_tape(atomic, true), model, take_document(model, word)));
 const likeliest = (values, n) => [...values.keys()].sort((a, b) => values[b] - values[a] || a - b).slice(0, n);
@@ -112,4 +97,3 @@ check("two models take turns on one tape", JSON.stringify(alone) === JSON.string
     "the same losses", "others");
 tape_reset(shared, two);
 check("an emptied tape holds the parameters", shared.size === two.num_params && shared.n_lines === 0, two.num_params, shared.size);
-process.exit(failures ? 1 : 0);

@@ -1,16 +1,9 @@
 # `microgpt page`: what it says on a command line, and what it writes. test_page_browser.sh opens the page itself.
 # this file only with ALL=1
 . tests/lib.sh
+. tests/page/lib.sh
 
-# model NAME OPTION...: trains $T/NAME.safetensors.
-model()
-{
-    file=$T/$1.safetensors
-    shift
-    microgpt train -q --samples 0 --save "$file" "$@" >"$T/train.log" 2>&1 ||
-        not_ok "$file" "a model" "$(cat "$T/train.log")"
-}
-model names --steps 2000 --log "$T/names.csv"
+model names --steps 2000
 names=$T/names.safetensors page=$T/names.html
 
 # The command.
@@ -82,13 +75,12 @@ same "the losses held out, where they were measured" \
     '"log":{"first":7,"steps":3,"points":[2.5,2.25,2],"held":[[8,2.625],[9,2.5]]},' \
     "$(microgpt page "$names" --log "$T/log.csv" | grep '^"log":')"
 # The program's own losses: of the first documents; without documents, of the word, or of the first characters.
-loss_of() { echo "$2" >"$T/one.txt"; microgpt eval "$1" -q --data "$T/one.txt" | sed -n 's/^loss //p'; }
 compared() { sed -n 's/^"losses":\(.*\)};$/\1/p' "$1"; }
 wanted=
 for name in $(sed -n 's/^"documents":"\(.*\)",$/\1/p' "$page" | sed 's/\\n/ /g' | cut -d ' ' -f 1-8); do
     wanted="$wanted${wanted:+,}[\"$name\",$(loss_of "$names" "$name")]"
 done
-same "the losses of the first documents" "[$wanted]" "$(compared "$page")"
+same "the losses of the first documents" "$(echo "[$wanted]")" "$(compared "$page")"
 model two --data "$T/two.txt" --steps 20
 microgpt page "$T/two.safetensors" ann >"$T/two.html"
 same "without documents, of the word" "[[\"ann\",$(loss_of "$T/two.safetensors" ann)]]" "$(compared "$T/two.html")"
@@ -170,33 +162,24 @@ same "every script is strict" "" "$(grep -L '^"use strict";$' data/page/*.js | g
 same "no line of the page is longer than 120 characters" "" \
     "$(awk 'length > 120 { print FILENAME ": " FNR }' data/page/*.js data/page/*.css data/page/index.html | grep -v model.js)"
 
-# A model that the page cannot compute is refused: an activation or a matrix that only the program knows.
+# A model that the page cannot compute is refused: a changed program knows another activation, and a wider matrix.
 fork=$T/fork
 mkdir -p "$fork"
-cp -r Makefile autograd.c autograd.h data "$fork/"
-# other OPTIONS [SED FILE]...: a program that differs, and a model of it.
-other()
+cp -r Makefile autograd.c autograd.h support data "$fork/"
+sed 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/run/options.h >"$fork/support/run/options.h"
+sed 's/relu|relu2/relu|relu2|relu3/' support/run/options.c >"$fork/support/run/options.c"
+sed 's/4 \* n_embd/5 * n_embd/g; s/4 \* model->n_embd/5 * model->n_embd/g' microgpt.c >"$fork/microgpt.c"
+(cd "$fork" && make -s CFLAGS=-O1 microgpt) >"$T/make.log" 2>&1 ||
+    not_ok "another program" "it builds" "$(tail -n 3 "$T/make.log")"
+# refused ACTIVATION WHAT: a model of this activation, for WHAT is in it.
+refused()
 {
-    rm -rf "$fork/support" "$fork/microgpt.c" "$T/other.safetensors"
-    cp -r microgpt.c support "$fork/"
-    more=$1
-    shift
-    while [ $# -gt 1 ]; do
-        sed "$1" "$fork/$2" >"$T/edited" && cp "$T/edited" "$fork/$2"
-        shift 2
-    done
-    (cd "$fork" && make -s CFLAGS=-O1 microgpt) >"$T/make.log" 2>&1 ||
-        not_ok "another program" "it builds" "$(tail -n 3 "$T/make.log")"
-    # shellcheck disable=SC2086
-    "$fork/microgpt" -q --steps 5 --samples 0 $more --save "$T/other.safetensors" >"$T/train.log" 2>&1
+    "$fork/microgpt" -q --steps 5 --samples 0 --activation "$1" --save "$T/$1.safetensors" >"$T/train.log" 2>&1
+    fails 1 "*$1.safetensors: the page cannot compute it: unknown: $2" \
+        "$fork/microgpt" page "$T/$1.safetensors"
 }
-other "--activation relu3" 's/enum { RELU, RELU2 }/enum { RELU, RELU2, RELU3 }/' support/run/options.h \
-    's/relu|relu2/relu|relu2|relu3/' support/run/options.c
-fails 1 "*other.safetensors: the page cannot compute it: unknown: activation relu3" \
-    "$fork/microgpt" page "$T/other.safetensors"
-other "" 's/4 \* n_embd/5 * n_embd/g; s/4 \* model->n_embd/5 * model->n_embd/g' microgpt.c
-fails 1 "*other.safetensors: the page cannot compute it: unknown: tensor layer0.mlp_fc1, 80 x 16" \
-    "$fork/microgpt" page "$T/other.safetensors"
+refused relu3 "activation relu3"
+refused relu "tensor layer0.mlp_fc1, 80 x 16"
 
 cp microgpt "$T/usr/bin/"
 cp -r data/names.txt data/page "$T/usr/share/microgpt/"

@@ -2,6 +2,7 @@
 # presses, touches and keys. It needs node, Chromium, and from npm puppeteer-core and axe-core, which NODE_PATH may have.
 # this file only with ALL=1
 . tests/lib.sh
+. tests/page/lib.sh
 
 # The statements of C on the page are in microgpt.c.
 cat ./*.c support/[!d]*/*.c 2>/dev/null | tr -s ' \n' '  ' >"$T/microgpt.c"
@@ -12,20 +13,13 @@ while IFS= read -r statement; do
     check "in the program: $statement" grep -qF -- "$statement" "$T/microgpt.c"
 done <"$T/statements"
 
-browser=
-for name in chromium chromium-browser google-chrome chrome; do
-    [ -n "$browser" ] || browser=$(command -v "$name")
-done
-for tool in node npm; do
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chrome)
+for tool in node npm "${browser:-Chromium}"; do
     if ! command -v "$tool" >/dev/null 2>&1; then
         skip "the page in a browser" "no $tool here"
         finish
     fi
 done
-if [ -z "$browser" ]; then
-    skip "the page in a browser" "no Chromium here"
-    finish
-fi
 modules=$ROOT/$BUILD/node
 export NODE_PATH="${NODE_PATH:+$NODE_PATH:}$modules/node_modules"
 has_modules() { node -e 'require("puppeteer-core"); require.resolve("axe-core/axe.min.js")' >"$T/node.log" 2>&1; }
@@ -38,36 +32,13 @@ if ! has_modules; then
     finish
 fi
 
-# model NAME OPTION...: trains $T/NAME.safetensors, with its log.
-model()
-{
-    file=$T/$1
-    shift
-    microgpt train -q --samples 0 --save "$file.safetensors" --log "$file.csv" "$@" >"$T/train.log" 2>&1 ||
-        not_ok "$file" "a model" "$(cat "$T/train.log")"
-}
-
-# page NAME OPTION...: writes $T/NAME.html.
-page()
-{
-    name=$1
-    shift
-    microgpt page "$T/$name.safetensors" "$@" >"$T/$name.html" 2>"$T/page.log" || not_ok "$name" "a page" "$(cat "$T/page.log")"
-}
-
 # What the program says of a word, as JSON: MODEL WORD [POSITIONS, if it is cut].
-json_text() { awk '{ gsub(/\t/, "\\t"); printf "%s\\n", $0 }'; }
-loss_of() { microgpt eval "$1" -q --data "$2" | sed -n 's/^loss //p'; }
 word_of()
 {
-    printf '%s\n' "$2" >"$T/word.txt"
-    printf '{"word":"%s","loss":%s,"cut":%s,' "$2" "$(loss_of "$1" "$T/word.txt")" "${3:-0}"
+    printf '{"word":"%s","loss":%s,"cut":%s,' "$2" "$(loss_of "$1" "$2")" "${3:-0}"
     [ -n "${3:-}" ] || printf '"heads":"%s",' "$(microgpt heads "$1" --tsv -- "$2" | json_text)"
     printf '"views":"%s"}' "$(microgpt heads "$1" -q --data "$T/word.txt" --tsv | json_text)"
 }
-
-# The losses of a log, as JSON: CSV N.
-losses_of() { sed -n "2,$(($2 + 1))p" "$1" | cut -d , -f 2 | paste -s -d , -; }
 
 # One page of the plan: NAME MORE.
 : >"$T/figures"
@@ -85,16 +56,6 @@ words=$words,$(word_of "$names" bartholomewsmith 16),$(word_of "$names" bartholo
 figures names "\"words\":[$words],\"run\":[$(losses_of "$T/names.csv" 200)],\"config\":{\"n_layer\":1,\"n_embd\":16,
     \"n_head\":4,\"block_size\":16,\"activation\":\"relu\",\"vocab\":\"abcdefghijklmnopqrstuvwxyz\",\"step\":2000}"
 
-# The losses of the next three steps on one document, as JSON: MODEL DATA OPTION...
-steps_of()
-{
-    of=$1 data=$2
-    shift 2
-    rm -f "$T/steps.csv"
-    microgpt train -q --samples 0 --resume "$of" --data "$data" --log "$T/steps.csv" "$@" >"$T/train.log" 2>&1
-    printf '"steps":[{"word":"%s","losses":[%s]}]' "$(cat "$data")" "$(losses_of "$T/steps.csv" 3)"
-}
-
 # shape NAME DATA WORD OPTION...: a model of another shape, compared; then on one document, the steps of a run that goes on.
 shape()
 {
@@ -107,7 +68,9 @@ shape()
     figures "$shaped" "\"words\":[$(word_of "$T/$shaped.safetensors" "$word")],\"config\":{\"step\":30},\"run\":[$(losses_of "$T/$shaped.csv" 30)]"
     model "$shaped-one" --data "$T/one.txt" --steps 10 "$@"
     page "$shaped-one" --data "$T/one.txt"
-    figures "$shaped-one" "\"config\":{\"step\":10},$(steps_of "$T/$shaped-one.safetensors" "$T/one.txt" --steps 20)"
+    model "$shaped-next" --data "$T/one.txt" --steps 20 --resume "$T/$shaped-one.safetensors"
+    figures "$shaped-one" "\"config\":{\"step\":10},
+        \"steps\":{\"word\":\"$word\",\"losses\":[$(losses_of "$T/$shaped-next.csv" 3)]}"
 }
 head -n 200 data/names.txt >"$T/some.txt"
 shape sixteen-heads "$T/some.txt" charlotte --n-head 16
@@ -142,7 +105,7 @@ evil=$T/'<img src=x onerror=pwned=1>"<!--<script>.safetensors'
 LC_ALL=C sed 's|"vocab":"/<>ciprst"|"vocab":"</script>"|; s|"train.random"|"train.<b>x<i"|' "$T/script.safetensors" >"$evil"
 microgpt page "$evil" --data "$T/script.txt" '</script>' >"$T/evil.html"
 same "as many scripts as the page has" "$(grep -c '<script' data/page/index.html)" "$(grep -c '<script' "$T/evil.html")"
-figures evil "\"words\":[{\"word\":\"\\u003c/script>\",\"loss\":$(loss_of "$evil" "$T/script.txt")}],
+figures evil "\"words\":[{\"word\":\"\\u003c/script>\",\"loss\":$(loss_of "$evil" "</script>")}],
     \"config\":{\"vocab\":\"\\u003c/script>\"}"
 
 # Quotes, backslashes, control characters, marks that turn the text around, separators of lines.
@@ -150,8 +113,7 @@ figures evil "\"words\":[{\"word\":\"\\u003c/script>\",\"loss\":$(loss_of "$evil
 printf '%sab\001\033\177\302\205i\342\200\250j\342\200\256k\342\200\217l\357\273\277m\n' 'q"\d`e&f<g>${h}'\' >"$T/marks.txt"
 model marks --data "$T/marks.txt" --steps 5 --block-size 64
 page marks --data "$T/marks.txt" -- "$(cat "$T/marks.txt")"
-echo a >"$T/a.txt"
-figures marks "\"words\":[{\"word\":\"a\",\"loss\":$(loss_of "$T/marks.safetensors" "$T/a.txt")}],\"config\":{\"step\":5}"
+figures marks "\"words\":[{\"word\":\"a\",\"loss\":$(loss_of "$T/marks.safetensors" a)}],\"config\":{\"step\":5}"
 
 # A model that the page could only show wrongly: it says so instead.
 LC_ALL=C sed 's/"activation":"relu"/"activation":"leaky"/' "$names" >"$T/leaky.safetensors"
@@ -176,9 +138,6 @@ cat >"$T/plan.json" <<END
 "door": {"template": "$T/door/index.html", "beside": "$T/beside/index.html", "model": "$names", "junk": "$T/some.txt"}}
 END
 # PARTS=story,keys runs some of it.
-timeout 600 node tests/page/browser.js "$T/plan.json" ${PARTS:+"$PARTS"} >"$T/browser.out" 2>"$T/browser.log"
-cat "$T/browser.out"
-failures=$((failures + $(grep -c '^not ok' "$T/browser.out")))
-[ -n "${PARTS:-}" ] || [ "$(wc -l <"$T/browser.out")" -ge 200 ] ||
-    not_ok "the page in a browser" "200 checks or more" "$(wc -l <"$T/browser.out"): $(tail -n 3 "$T/browser.log" | tr '\n' ' ')"
+in_node "$([ -z "${PARTS:-}" ] && echo 200 || echo 1)" "the page in a browser" \
+    tests/page/browser.js "$T/plan.json" ${PARTS:+"$PARTS"}
 finish
