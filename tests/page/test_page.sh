@@ -80,7 +80,7 @@ wanted=
 for name in $(sed -n 's/^"documents":"\(.*\)",$/\1/p' "$page" | sed 's/\\n/ /g' | cut -d ' ' -f 1-8); do
     wanted="$wanted${wanted:+,}[\"$name\",$(loss_of "$names" "$name")]"
 done
-same "the losses of the first documents" "$(echo "[$wanted]")" "$(compared "$page")"
+same "the losses of the first documents" "[$wanted]" "$(compared "$page")"
 model two --data "$T/two.txt" --steps 20
 microgpt page "$T/two.safetensors" ann >"$T/two.html"
 same "without documents, of the word" "[[\"ann\",$(loss_of "$T/two.safetensors" ann)]]" "$(compared "$T/two.html")"
