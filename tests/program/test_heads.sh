@@ -1,4 +1,4 @@
-# `microgpt heads` as people use it: words, files of documents, narrow screens, pipes and terminals; and the sweep.
+# `microgpt heads` as people use it: words, files of documents, narrow screens, pipes and terminals.
 # takes long
 . tests/lib.sh
 export LC_ALL=C.UTF-8 TERM=xterm
@@ -201,12 +201,4 @@ else
 fi
 exec 3>&-
 
-# The sweep.
-sh tests/bench/sweep 2 50 >"$T/seen" 2>&1
-same "the sweep: its status, heads and widths, and what it did" "0 1:16 2:8 4:4 8:2 16:1 Error: standard error over 2 seeds, 50 steps each; 2754 names held out." \
-    "$? $(awk 'NF == 6 && $1 + 0 { printf "%d:%d ", $1, $2 }' "$T/seen")$(tail -n 1 "$T/seen")"
-check "the sweep: best <= mean <= worst, and an error" awk 'NF == 6 && $1 + 0 { n++; bad += !($5 <= $3 && $3 <= $6 && $4 > 0 && $3 > 2 && $3 < 3.4) }
-    END { exit !(n == 5 && !bad) }' "$T/seen"
-sh tests/bench/sweep 0 >"$T/stdout" 2>"$T/stderr"
-same "sweep 0: a line and status 2" "2 sweep: 0: not a number from 1 on" "$? $(cat "$T/stderr")"
 finish
