@@ -105,25 +105,6 @@ static void test_leaves(void)
     check_all_near("a bias", (double[]){2, 0, 6.5, 5, 3, 9.5}, both, 6, 0);
 }
 
-// micrograd's longest example.
-static void test_expression(void)
-{
-    start();
-    double *a = ag_scalar(&t, -4), *b = ag_scalar(&t, 2), *c = ag_add(&t, a, b, 1);
-    double *d = ag_add(&t, ag_mul(&t, a, b, 1), ag_pow(&t, b, 3, 1), 1);
-    c = ag_add(&t, c, ag_add_const(&t, c, 1, 1), 1);
-    c = ag_add(&t, c, ag_add(&t, ag_add_const(&t, c, 1, 1), ag_neg(&t, a, 1), 1), 1);
-    d = ag_add(&t, ag_mul_const(&t, d, 3, 1), ag_relu(&t, ag_add(&t, b, a, 1), 1), 1);
-    d = ag_add(&t, ag_mul_const(&t, d, 4, 1), ag_relu(&t, ag_sub(&t, b, a, 1), 1), 1);
-    double *f = ag_pow(&t, ag_sub(&t, c, d, 1), 2, 1);
-    double *inverse = ag_mul_const(&t, ag_pow(&t, f, -1, 1), 10, 1);
-    double *g = ag_add(&t, ag_mul_const(&t, f, 0.5, 1), inverse, 1);
-    backward(&t, g);
-    check_near("micrograd's expression: g", 24.70408163265306, *g, 1e-15);
-    check_near("micrograd's expression: dg/da", 138.83381924198252, *grad(&t, a), 1e-15);
-    check_near("micrograd's expression: dg/db", 645.5772594752186, *grad(&t, b), 1e-15);
-}
-
 /* ------------------------------------------------------------------------------------------------
  * The tape.
  */
@@ -217,8 +198,7 @@ typedef struct {
 
 static double inputs[N_INPUTS], *buffer, *weights;
 static Matrix matrices[2];
-static uint64_t mask = FUSED;  // what a fused tape has as one entry
-static size_t n_out;           // results of what is built; n if it says nothing else
+static size_t n_out;  // results of what is built; n if it says nothing else
 
 // n numbers of the buffer.
 static double *slice(size_t at, size_t n, double size)
@@ -366,7 +346,7 @@ static void run_one(Build *build, const Sizes *s, enum Way way, double *values, 
     double around = s->offset % 2 ? INFINITY : NAN;
     const Faster *faster = t.faster;
     start();
-    t.fused = way != ATOMS ? mask : 0;
+    t.fused = way != ATOMS ? FUSED : 0;
     if (way == PLAIN) t.faster = NULL;
     placed.larger = NULL;
     for (size_t i = 0; i < N_INPUTS; i++) {
@@ -478,38 +458,6 @@ static void test_ways(void)
         ok = all_ways("linear, used often", build_linear, &(Sizes){5, 6, uses, uses % 4, 1});
     }
     check(ok, "linear: all ways agree for 30 to 67 uses of one matrix");
-}
-
-// Each bit of t->fused decides for one operation: without it, no entry is that operation, and what
-// is computed is the same.
-static void test_mask(void)
-{
-    static const struct {
-        Op op;
-        Build *build;
-    } cases[] = {
-        {OP_ROW_DOTS, build_row_dots}, {OP_WEIGHTED_SUM, build_weighted_sum},
-        {OP_LINEAR, build_linear},     {OP_SOFTMAX, build_softmax},
-        {OP_RMSNORM, build_rmsnorm},
-    };
-    static double values[2][N_INPUTS], gradients[2][N_INPUTS];
-    const Sizes s = {.n = 7, .m = 5, .stride = 6, .offset = 1, .size = 1};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[128] = "";
-        size_t found[2] = {0, 0};
-        for (int without = 0; without < 2; without++) {
-            mask = without ? FUSED & ~((uint64_t)1 << cases[i].op) : FUSED;
-            run_one(cases[i].build, &s, WHOLE, values[without], gradients[without]);
-            for (size_t k = t.kept_entries; k < t.n_entries; k++)
-                found[without] += t.entries[k].op == cases[i].op;
-        }
-        mask = FUSED;
-        bool ok = all_near(values[0], values[1], n_out, 1e-12, text, sizeof text) &&
-                  all_near(gradients[0], gradients[1], N_INPUTS, 1e-12, text, sizeof text);
-        check(ok && found[0] > 0 && found[1] == 0,
-              "%s: %zu entries; without its bit %zu, and the same%s", operations[cases[i].op].name,
-              found[0], found[1], text);
-    }
 }
 
 // Softmax where inputs are infinite: minus infinity, as a mask has it, is a share of 0.
@@ -646,12 +594,10 @@ int main(void)
     tape_mark(&t);
     test_atoms();
     test_leaves();
-    test_expression();
     test_middle();
     test_mark();
     test_ten_million();
     test_ways();
-    test_mask();
     test_infinities();
     test_chunks();
     test_no_memory();
