@@ -27,62 +27,47 @@ static double *dot_of(double *a, double *b, size_t n)
 /* ------------------------------------------------------------------------------------------------
  * Atoms: the value and the derivatives of each, at points where they are known.
  */
-static void known(const char *what, double *y, double value, double *x, double derivative)
+static double *u, *v;  // one value each
+
+static void at(double u_value, double v_value)
 {
-    double expected[] = {value, derivative};
+    start();
+    u = ag_scalar(&t, u_value);
+    v = ag_scalar(&t, v_value);
+}
+
+static void known(const char *what, double *y, double value, double by_u, double by_v)
+{
+    double expected[] = {value, by_u, by_v};
     backward(&t, y);
-    check_all_near(what, expected, (double[]){*y, *grad(&t, x)}, 2, 1e-15);
-}
-
-static void unary(const char *what, double *f(Tape *, double *, size_t), double a, double value,
-                  double derivative)
-{
-    start();
-    double *x = ag_scalar(&t, a);
-    known(what, f(&t, x, 1), value, x, derivative);
-}
-
-static void with_constant(const char *what, double *f(Tape *, double *, double, size_t), double a,
-                          double c, double value, double derivative)
-{
-    start();
-    double *x = ag_scalar(&t, a);
-    known(what, f(&t, x, c, 1), value, x, derivative);
-}
-
-static void binary(const char *what, double *f(Tape *, double *, double *, size_t), double a,
-                   double b, double value, double by_a, double by_b)
-{
-    start();
-    double *x = ag_scalar(&t, a), *y = ag_scalar(&t, b), *z = f(&t, x, y, 1);
-    known(what, z, value, x, by_a);
-    known(what, z, value, y, by_b);
+    check_all_near(what, expected, (double[]){*y, *grad(&t, u), *grad(&t, v)}, 3, 1e-15);
 }
 
 static void test_atoms(void)
 {
-    binary("add", ag_add, 3, 5, 8, 1, 1);
-    binary("sub", ag_sub, 3, 5, -2, 1, -1);
-    binary("mul", ag_mul, 3, 5, 15, 5, 3);
-    binary("div", ag_div, 3, 4, 0.75, 0.25, -0.1875);
-    with_constant("pow 2", ag_pow, 3, 2, 9, 6);
-    with_constant("pow 2 of 0", ag_pow, 0, 2, 0, 0);
-    with_constant("pow -0.5", ag_pow, 4, -0.5, 0.5, -0.0625);
-    with_constant("pow 3 of a negative number", ag_pow, -2, 3, -8, 12);
-    with_constant("add const", ag_add_const, 3, 4, 7, 1);
-    with_constant("mul const", ag_mul_const, 3, 4, 12, 4);
-    unary("log", ag_log, 2, 0.6931471805599453, 0.5);
-    unary("exp", ag_exp, 1, 2.718281828459045, 2.718281828459045);
-    unary("neg", ag_neg, 3, -3, -1);
-    unary("relu above 0", ag_relu, 2.5, 2.5, 1);
-    unary("relu below 0", ag_relu, -2.5, 0, 0);
-    unary("relu at 0", ag_relu, 0, 0, 0);
-    start();
-    double *a = ag_scalar(&t, 3);
-    known("copy", ag_copy(&t, ag_vector(&t, 1), a, 1), 3, a, 1);
-    known("a + a", ag_add(&t, a, a, 1), 6, a, 2);
-    known("a * a", ag_mul(&t, a, a, 1), 9, a, 6);
-    known("a / a", ag_div(&t, a, a, 1), 1, a, 0);
+    at(3, 4);
+    known("add", ag_add(&t, u, v, 1), 7, 1, 1);
+    known("sub", ag_sub(&t, u, v, 1), -1, 1, -1);
+    known("mul", ag_mul(&t, u, v, 1), 12, 4, 3);
+    known("div", ag_div(&t, u, v, 1), 0.75, 0.25, -0.1875);
+    known("pow 2", ag_pow(&t, u, 2, 1), 9, 6, 0);
+    known("pow -0.5", ag_pow(&t, v, -0.5, 1), 0.5, 0, -0.0625);
+    known("add const", ag_add_const(&t, u, 4, 1), 7, 1, 0);
+    known("mul const", ag_mul_const(&t, u, 4, 1), 12, 4, 0);
+    known("neg", ag_neg(&t, u, 1), -3, -1, 0);
+    known("relu above 0", ag_relu(&t, u, 1), 3, 1, 0);
+    known("copy", ag_copy(&t, ag_vector(&t, 1), u, 1), 3, 1, 0);
+    known("u + u", ag_add(&t, u, u, 1), 6, 2, 0);
+    known("u * u", ag_mul(&t, u, u, 1), 9, 6, 0);
+    known("u / u", ag_div(&t, u, u, 1), 1, 0, 0);
+    at(2, 1);
+    known("log", ag_log(&t, u, 1), 0.6931471805599453, 0.5, 0);
+    known("exp", ag_exp(&t, v, 1), 2.718281828459045, 0, 2.718281828459045);
+    at(-2, 0);
+    known("pow 3 of a negative number", ag_pow(&t, u, 3, 1), -8, 12, 0);
+    known("pow 2 of 0", ag_pow(&t, v, 2, 1), 0, 0, 0);
+    known("relu below 0", ag_relu(&t, u, 1), 0, 0, 0);
+    known("relu at 0", ag_relu(&t, v, 1), 0, 0, 0);
 }
 
 static double next_number(void *context) { return *(double *)context += 0.5; }

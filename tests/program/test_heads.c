@@ -66,34 +66,43 @@ static double loss_by_eval(const char *path, const char *docs, size_t n_docs)
     return loss;
 }
 
-// Where each head looks over n documents: self, previous, first, elsewhere, entropy. Returns the loss.
-static double plain_views(const PlainModel *f, const char *docs, size_t n_docs,
-                          double views[MOST_LAYERS][MOST][5])
+enum { MOST_DOCS = 50 };
+
+// What the plain model computes over documents.
+typedef struct {
+    double looks[MOST_LAYERS][MOST][5];  // of a head: self, previous, first, elsewhere, entropy
+    double losses[MOST_DOCS], n_tokens[MOST_DOCS];  // of each document, losses summed
+    double loss;                                    // of a token
+    size_t n_docs;
+} Overview;
+
+static void look_over(const PlainModel *f, const char *docs, size_t n_docs, Overview *o)
 {
     size_t n_bytes, n_tokens = 0;
     char *list = read_file(docs, &n_bytes), *rest = list, *line;
-    double loss = 0;
-    memset(views, 0, MOST_LAYERS * sizeof *views);
-    for (size_t d = 0; d < n_docs && (line = next_line(&rest)); d++) {
+    memset(o, 0, sizeof *o);
+    for (; o->n_docs < n_docs && (line = next_line(&rest)); o->n_docs++) {
         uint32_t tokens[MOST + 1];
         size_t n = tokens_of(f, line, tokens);
-        loss += plain_loss(f, tokens, n);
+        o->losses[o->n_docs] = plain_loss(f, tokens, n);
+        o->n_tokens[o->n_docs] = (double)n;
+        o->loss += o->losses[o->n_docs];
         n_tokens += n;
         for (size_t row = 0; row < f->n_layer * f->n_head * n; row++) {
             size_t li = row / n / f->n_head, h = row / n % f->n_head, query = row % n;
             const double *w = weights[li][h][query];
             for (size_t key = 0; key <= query; key++) {
                 size_t kind = key == query ? 0 : key + 1 == query ? 1 : key == 0 ? 2 : 3;
-                views[li][h][kind] += w[key];
-                views[li][h][4] -= w[key] * log(w[key]) / log(2);
+                o->looks[li][h][kind] += w[key];
+                o->looks[li][h][4] -= w[key] * log(w[key]) / log(2);
             }
         }
     }
     free(list);
     for (size_t i = 0; i < f->n_layer * f->n_head * 5; i++) {
-        views[i / 5 / f->n_head][i / 5 % f->n_head][i % 5] /= (double)n_tokens;
+        o->looks[i / 5 / f->n_head][i / 5 % f->n_head][i % 5] /= (double)n_tokens;
     }
-    return loss / (double)n_tokens;
+    o->loss /= (double)n_tokens;
 }
 
 // The loss by eval of the same model with a head's columns of attn_wo set to zero.
@@ -115,11 +124,11 @@ static double loss_without(const PlainModel *f, size_t li, size_t h, const char 
 static void check_table(const char *name, const char *path, const PlainModel *f, const char *docs,
                         size_t n_docs)
 {
-    static double views[MOST_LAYERS][MOST][5];
+    static Overview o;
     static const char *const columns[] = {"self",    "previous", "first",       "elsewhere",
                                           "entropy", "loss",     "loss_without"};
     char options[256], what[256];
-    double loss = plain_views(f, docs, n_docs, views);
+    look_over(f, docs, n_docs, &o);
     snprintf(options, sizeof options, "--tsv --docs %zu --data %s", n_docs, docs);
     char *text = heads_of(path, options), *rest = text, *line = next_line(&rest);
     check(line && strcmp(line, "layer\thead\tself\tprevious\tfirst\telsewhere\tentropy\tloss\t"
@@ -127,8 +136,8 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
           "%s, %zu documents: the header row: %s", name, n_docs, line ? line : "none");
     for (size_t h = 0; h < f->n_layer * f->n_head; h++) {
         size_t li = h / f->n_head, head = h % f->n_head, at = 0;
-        const double *v = views[li][head], without = loss_without(f, li, head, docs, n_docs);
-        const double expected[] = {v[0], v[1], v[2], v[3], v[4], loss, without};
+        const double *v = o.looks[li][head], without = loss_without(f, li, head, docs, n_docs);
+        const double expected[] = {v[0], v[1], v[2], v[3], v[4], o.loss, without};
         char begin[64], field[64], *fields = next_line(&rest);
         snprintf(begin, sizeof begin, "%zu\t%zu\t", li, head);
         if (!fields || strncmp(fields, begin, strlen(begin)) != 0) {
@@ -140,28 +149,12 @@ static void check_table(const char *name, const char *path, const PlainModel *f,
             check_near(what, expected[at], number_after("", field), NEAR);
             fields += strlen(field) + (fields[strlen(field)] == '\t');
         }
-        check(at == 7 && !*fields && without != loss,
+        check(at == 7 && !*fields && without != o.loss,
               "%s, layer %zu head %zu: seven figures, and silencing it changes the loss", name, li,
               head);
     }
     check(!next_line(&rest), "%s: no row after the last", name);
     free(text);
-}
-
-// Each document's summed loss, and how many tokens it has.
-static size_t plain_losses(const PlainModel *f, const char *docs, size_t n_docs, double *losses,
-                           double *n_tokens)
-{
-    size_t n_bytes, d = 0;
-    char *list = read_file(docs, &n_bytes), *rest = list, *line;
-    for (; d < n_docs && (line = next_line(&rest)); d++) {
-        uint32_t tokens[MOST + 1];
-        size_t n = tokens_of(f, line, tokens);
-        losses[d] = plain_loss(f, tokens, n);
-        n_tokens[d] = (double)n;
-    }
-    free(list);
-    return d;
 }
 
 // The standard error of sum(x) / sum(t), for documents that are a sample of many.
@@ -181,15 +174,15 @@ static double error_of_ratio(const double *x, const double *t, size_t n)
 // The standard errors in the table for people, to the digits it has.
 static void check_errors(const char *name, const char *path, const PlainModel *f, const char *docs)
 {
-    enum { DOCS = 50 };
-    double losses[DOCS], without[DOCS], n_tokens[DOCS], seen = NAN;
+    static Overview all, without;
+    double seen = NAN;
     char options[256], what[256];
-    size_t n = plain_losses(f, docs, DOCS, losses, n_tokens);
-    snprintf(options, sizeof options, "--docs %d --data %s", DOCS, docs);
+    look_over(f, docs, MOST_DOCS, &all);
+    snprintf(options, sizeof options, "--docs %d --data %s", MOST_DOCS, docs);
     char *text = heads_of(path, options), *line = strstr(text, "standard error ");
     if (line) sscanf(line, "standard error %lf", &seen);
     snprintf(what, sizeof what, "%s: the standard error of the loss", name);
-    check_near(what, error_of_ratio(losses, n_tokens, n), seen, 0.5001e-4);
+    check_near(what, error_of_ratio(all.losses, all.n_tokens, all.n_docs), seen, 0.5001e-4);
     char *rest = text;
     next_line(&rest);
     for (size_t h = 0; h < f->n_layer * f->n_head; h++) {
@@ -202,13 +195,12 @@ static void check_errors(const char *name, const char *path, const PlainModel *f
             bool of_head = i % f->n_embd / head_dim == h % f->n_head;
             silenced.wo[li].data[i] *= of_head ? 0 : 1;
         }
-        plain_losses(&silenced, docs, DOCS, without, n_tokens);
+        look_over(&silenced, docs, MOST_DOCS, &without);
         close_model(&silenced);
-        for (size_t i = 0; i < n; i++) {
-            without[i] -= losses[i];
-        }
+        for (size_t i = 0; i < all.n_docs; i++) without.losses[i] -= all.losses[i];
         snprintf(what, sizeof what, "%s: the standard error of what head %zu changes", name, h);
-        check_near(what, error_of_ratio(without, n_tokens, n), figure, 0.5001e-4);
+        check_near(what, error_of_ratio(without.losses, all.n_tokens, all.n_docs), figure,
+                   0.5001e-4);
     }
     free(text);
 }
@@ -369,7 +361,7 @@ int main(void)
         {"--n-head 1 --activation relu2", {"jessica", "oo", ""}},
         {"--n-head 16", {"benjamin", "aaaaaaaaaaaaaaa", "x"}},
         {"--recipe lesson", {"sophia", "ava", "n"}},
-        {"--recipe lesson --n-layer 4", {"alexandra", "mia", ""}},
+        {"--recipe lesson --n-layer 4", {"abigail", "mia", ""}},
         {"--steps 200 --block-size 10 --data " FOLDER "/unicode",
          {"zo\303\253", "z\342\202\254\360\237\230\200", "ana maria"}},
     };
@@ -389,7 +381,7 @@ int main(void)
                   models[i].words[w], n_votes, apart);
         }
         check_table(name, path, &f, of_names ? FOLDER "/names" : FOLDER "/unicode",
-                    of_names ? 50 : 5);
+                    of_names ? MOST_DOCS : 5);
         if (of_names) check_errors(name, path, &f, FOLDER "/names");
         close_model(&f);
     }

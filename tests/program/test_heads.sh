@@ -162,12 +162,6 @@ if command -v script >/dev/null && script -qec true "$T/typescript" >"$T/seen" 2
         "$(LC_ALL=C grep -a -o "$esc\[0m" "$T/seen" | wc -l)"
     on_terminal 40 COLUMNS=200 maria
     check "a terminal of 40 columns, whatever COLUMNS says ($(widest))" [ "$(widest)" -le 40 ]
-    on_terminal 80 NO_COLOR=1 maria
-    same "NO_COLOR: blocks, no escapes" "no yes" "$(has "$esc") $(has '▒')"
-    for term in TERM=dumb '-u TERM'; do
-        on_terminal 80 "$term" maria
-        same "$term: no escapes" no "$(has "$esc")"
-    done
     on_terminal 80 A=1 "maria --tsv"
     same "a terminal, --tsv: figures alone" "no yes" "$(has "$esc") $(has "^0${tab}0${tab}0${tab}0${tab}1")"
 else
