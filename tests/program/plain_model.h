@@ -103,9 +103,7 @@ typedef struct {
 static inline uint64_t little_endian(const char *bytes)
 {
     uint64_t x = 0;
-    for (size_t i = 8; i-- > 0;) {
-        x = x << 8 | (unsigned char)bytes[i];
-    }
+    for (size_t i = 8; i-- > 0;) x = x << 8 | (unsigned char)bytes[i];
     return x;
 }
 
@@ -130,9 +128,7 @@ static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
     char key[64] = "";
     Tensor t = {0};
     size_t begin = 0, end = 0;
-    if (layer < MOST_LAYERS) {
-        snprintf(key, sizeof key, "layer%zu.", layer);
-    }
+    if (layer < MOST_LAYERS) snprintf(key, sizeof key, "layer%zu.", layer);
     snprintf(key + strlen(key), sizeof key - strlen(key), "%s", name);
     const char *text = value_of(m, key);
     int n = sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}",
@@ -151,9 +147,7 @@ static inline uint32_t next_code(const char **text)
     const unsigned char *s = (const unsigned char *)*text;
     size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
     uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        code = code << 6 | (s[i] & 0x3fu);
-    }
+    for (size_t i = 1; i < n; i++) code = code << 6 | (s[i] & 0x3fu);
     *text += n;
     return code;
 }
@@ -304,14 +298,10 @@ static inline size_t tokens_of(const PlainModel *m, const char *word, uint32_t t
     tokens[n++] = (uint32_t)m->n_vocab;
     while (*word && n <= m->block_size) {
         uint32_t code = next_code(&word), token = 0;
-        while (token < m->n_vocab && m->vocab[token] != code) {
-            token++;
-        }
+        while (token < m->n_vocab && m->vocab[token] != code) token++;
         tokens[n++] = token;
     }
-    if (n <= m->block_size) {
-        tokens[n++] = (uint32_t)m->n_vocab;
-    }
+    if (n <= m->block_size) tokens[n++] = (uint32_t)m->n_vocab;
     return n - 1;
 }
 

@@ -165,9 +165,7 @@ static double error_of_ratio(const double *x, const double *t, size_t n)
         sum += x[i];
         tokens += t[i];
     }
-    for (size_t i = 0; i < n; i++) {
-        variance += pow(x[i] - t[i] * sum / tokens, 2) / ((double)n - 1);
-    }
+    for (size_t i = 0; i < n; i++) variance += pow(x[i] - t[i] * sum / tokens, 2) / ((double)n - 1);
     return sqrt(variance / (double)n) / (tokens / (double)n);
 }
 
@@ -244,9 +242,7 @@ static double read_through(const PlainModel *f, const Tensor *w, size_t col, siz
     double sum = 0;
     for (size_t j = 0; j < E; j++) {
         double u = f->lm_head.data[id * E + j];
-        for (size_t k = 0; k < V; k++) {
-            u -= f->lm_head.data[k * E + j] / (double)V;
-        }
+        for (size_t k = 0; k < V; k++) u -= f->lm_head.data[k * E + j] / (double)V;
         sum += u * (w ? w->data[j * w->cols + col] : emb_norms[col][j]);
     }
     return sum;

@@ -66,17 +66,6 @@ COLUMNS=200 heads "$unicode" '山田'
 same "wide characters: every row of a map begins at the same column" "    ^ 山 田 ;^  100;山 ;田 " \
     "$(sed -n '2,5p' "$T/seen" | sed '1s/\(田 \).*/\1/; 2s/100.*/100/; 3,4s/ .*/ /' | paste -s -d ';' -)"
 
-# The maps say what the figures say.
-heads "$model" maria --tsv
-awk -F '\t' 'NR > 1 && $2 == 0 { row[$3] = row[$3] > $5 ? row[$3] : $5; if ($3 > n) n = $3 }
-    END { for (i = 0; i <= n; i++) printf row[i] < 0.995 ? "%.0f%%\n" : "100%%\n", 100 * row[i] }' "$T/seen" >"$T/want"
-TERM=dumb COLUMNS=34 heads "$model" maria
-first_map | tail -n +3 | grep -o ' 100%*\|[0-9][0-9]*%' | sed 's/^ 100.*/100%/' >"$T/saw"
-same_file "the strongest of each row carries its percentage" "$T/want" "$T/saw"
-TERM=dumb COLUMNS=18 heads "$model" maria
-first_map | tail -n +3 | sed 's/.* //' >"$T/saw"
-same_file "on a narrow screen too" "$T/want" "$T/saw"
-
 # The votes, for people. (README.md shows those for the end of maria.)
 heads "$model" maria --votes
 same "the votes in maria: a title for each position" "^ m,^m a,^ma r,^mar i,^mari a,^maria the end" \
