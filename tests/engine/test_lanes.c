@@ -153,7 +153,7 @@ static size_t run(const Program *program, bool marked, double *seen)
             for (size_t k = 0; k < length; k++) made[s][k] = do_step(&g, program, k, s, made);
             double *last = ag_sum(&t, made[s][length - 1], scalar ? 1 : N);
             ag_copy(&t, terms + s, ag_mul_const(&t, last, 0.9, 1), 1);
-            if (program->differ == ONE_MORE && s + 1 == LANES) ag_relu(&t, g.p, N);
+            if (program->differ == ONE_MORE && s + 1 == LANES) ag_mul_const(&t, g.p, 0.5, N);
             if (s > 0 || length % 3) continue;
             tape_end_lanes(&t);  // what follows belongs to no lane
             ag_copy(&t, g.between, g.p, N);
