@@ -138,10 +138,6 @@ bench: microgpt    ## measure its speed, and PyTorch's if it is installed
 	  $$python -c 'import torch' 2>/dev/null && exec $$python tests/bench/bench_torch.py ./microgpt; \
 	done; echo "Beside PyTorch: skipped, no Python here has torch."
 
-.PHONY: sweep
-sweep: microgpt    ## how many heads are best? Train with 1 to 16 and compare on held-out names
-	sh tests/bench/sweep
-
 .PHONY: lessons
 lessons: microgpt    ## what lessons on attention claim, and what is shown here; LESSON=N: one row
 	@CC="$(CC)" sh tests/bench/lessons $(LESSON)

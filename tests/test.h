@@ -49,9 +49,7 @@ static inline bool all_of_it(void)
 // How far apart two numbers are; 0 if they are the same infinity or both not a number. Large ones relative to their size.
 static inline double distance(double a, double b)
 {
-    if (a == b || (isnan(a) && isnan(b))) {
-        return 0;
-    }
+    if (a == b || (isnan(a) && isnan(b))) return 0;
     double d = fabs(a - b) / fmax(1, fmax(fabs(a), fabs(b)));
     return isnan(d) ? INFINITY : d;
 }
@@ -104,12 +102,8 @@ static inline double *read_numbers(const char *name, size_t *n)
     double *numbers = NULL, x;
     *n = 0;
     while (file && fscanf(file, "%lf", &x) == 1) {
-        if (*n % 1024 == 0) {
-            numbers = realloc(numbers, (*n + 1024) * sizeof *numbers);
-        }
-        if (!numbers) {
-            break;
-        }
+        if (*n % 1024 == 0) numbers = realloc(numbers, (*n + 1024) * sizeof *numbers);
+        if (!numbers) break;
         numbers[(*n)++] = x;
     }
     if (!file || !numbers) {

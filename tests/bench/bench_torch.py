@@ -14,14 +14,12 @@ import sys
 import tempfile
 import time
 
-from openblas import choose_kernels
+import openblas
 
 # A process has one number of threads: torch.set_num_threads() alone leaves OpenBLAS a second one.
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 THREADS = int(os.environ.get("BENCH_THREADS", "0"))
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ[library + "_NUM_THREADS"] = str(THREADS or 1)
-choose_kernels("torch")
+openblas.prepare("torch", THREADS or 1)
 try:
     import torch
     import torch.nn.functional as F

@@ -27,62 +27,47 @@ static double *dot_of(double *a, double *b, size_t n)
 /* ------------------------------------------------------------------------------------------------
  * Atoms: the value and the derivatives of each, at points where they are known.
  */
-static void known(const char *what, double *y, double value, double *x, double derivative)
+static double *u, *v;  // one value each
+
+static void at(double u_value, double v_value)
 {
-    double expected[] = {value, derivative};
+    start();
+    u = ag_scalar(&t, u_value);
+    v = ag_scalar(&t, v_value);
+}
+
+static void known(const char *what, double *y, double value, double by_u, double by_v)
+{
+    double expected[] = {value, by_u, by_v};
     backward(&t, y);
-    check_all_near(what, expected, (double[]){*y, *grad(&t, x)}, 2, 1e-15);
-}
-
-static void unary(const char *what, double *f(Tape *, double *, size_t), double a, double value,
-                  double derivative)
-{
-    start();
-    double *x = ag_scalar(&t, a);
-    known(what, f(&t, x, 1), value, x, derivative);
-}
-
-static void with_constant(const char *what, double *f(Tape *, double *, double, size_t), double a,
-                          double c, double value, double derivative)
-{
-    start();
-    double *x = ag_scalar(&t, a);
-    known(what, f(&t, x, c, 1), value, x, derivative);
-}
-
-static void binary(const char *what, double *f(Tape *, double *, double *, size_t), double a,
-                   double b, double value, double by_a, double by_b)
-{
-    start();
-    double *x = ag_scalar(&t, a), *y = ag_scalar(&t, b), *z = f(&t, x, y, 1);
-    known(what, z, value, x, by_a);
-    known(what, z, value, y, by_b);
+    check_all_near(what, expected, (double[]){*y, *grad(&t, u), *grad(&t, v)}, 3, 1e-15);
 }
 
 static void test_atoms(void)
 {
-    binary("add", ag_add, 3, 5, 8, 1, 1);
-    binary("sub", ag_sub, 3, 5, -2, 1, -1);
-    binary("mul", ag_mul, 3, 5, 15, 5, 3);
-    binary("div", ag_div, 3, 4, 0.75, 0.25, -0.1875);
-    with_constant("pow 2", ag_pow, 3, 2, 9, 6);
-    with_constant("pow 2 of 0", ag_pow, 0, 2, 0, 0);
-    with_constant("pow -0.5", ag_pow, 4, -0.5, 0.5, -0.0625);
-    with_constant("pow 3 of a negative number", ag_pow, -2, 3, -8, 12);
-    with_constant("add const", ag_add_const, 3, 4, 7, 1);
-    with_constant("mul const", ag_mul_const, 3, 4, 12, 4);
-    unary("log", ag_log, 2, 0.6931471805599453, 0.5);
-    unary("exp", ag_exp, 1, 2.718281828459045, 2.718281828459045);
-    unary("neg", ag_neg, 3, -3, -1);
-    unary("relu above 0", ag_relu, 2.5, 2.5, 1);
-    unary("relu below 0", ag_relu, -2.5, 0, 0);
-    unary("relu at 0", ag_relu, 0, 0, 0);
-    start();
-    double *a = ag_scalar(&t, 3);
-    known("copy", ag_copy(&t, ag_vector(&t, 1), a, 1), 3, a, 1);
-    known("a + a", ag_add(&t, a, a, 1), 6, a, 2);
-    known("a * a", ag_mul(&t, a, a, 1), 9, a, 6);
-    known("a / a", ag_div(&t, a, a, 1), 1, a, 0);
+    at(3, 4);
+    known("add", ag_add(&t, u, v, 1), 7, 1, 1);
+    known("sub", ag_sub(&t, u, v, 1), -1, 1, -1);
+    known("mul", ag_mul(&t, u, v, 1), 12, 4, 3);
+    known("div", ag_div(&t, u, v, 1), 0.75, 0.25, -0.1875);
+    known("pow 2", ag_pow(&t, u, 2, 1), 9, 6, 0);
+    known("pow -0.5", ag_pow(&t, v, -0.5, 1), 0.5, 0, -0.0625);
+    known("add const", ag_add_const(&t, u, 4, 1), 7, 1, 0);
+    known("mul const", ag_mul_const(&t, u, 4, 1), 12, 4, 0);
+    known("neg", ag_neg(&t, u, 1), -3, -1, 0);
+    known("relu above 0", ag_relu(&t, u, 1), 3, 1, 0);
+    known("copy", ag_copy(&t, ag_vector(&t, 1), u, 1), 3, 1, 0);
+    known("u + u", ag_add(&t, u, u, 1), 6, 2, 0);
+    known("u * u", ag_mul(&t, u, u, 1), 9, 6, 0);
+    known("u / u", ag_div(&t, u, u, 1), 1, 0, 0);
+    at(2, 1);
+    known("log", ag_log(&t, u, 1), 0.6931471805599453, 0.5, 0);
+    known("exp", ag_exp(&t, v, 1), 2.718281828459045, 0, 2.718281828459045);
+    at(-2, 0);
+    known("pow 3 of a negative number", ag_pow(&t, u, 3, 1), -8, 12, 0);
+    known("pow 2 of 0", ag_pow(&t, v, 2, 1), 0, 0, 0);
+    known("relu below 0", ag_relu(&t, u, 1), 0, 0, 0);
+    known("relu at 0", ag_relu(&t, v, 1), 0, 0, 0);
 }
 
 static double next_number(void *context) { return *(double *)context += 0.5; }
@@ -103,25 +88,6 @@ static void test_leaves(void)
     check_all_near("an input is a copy", (double[]){1, -2, 3.5}, x, 3, 0);
     double *both = ag_add_to_rows(&t, ag_input(&t, (double[]){1, 2, 3, 4, 5, 6}, 6), x, 2, 3);
     check_all_near("a bias", (double[]){2, 0, 6.5, 5, 3, 9.5}, both, 6, 0);
-}
-
-// micrograd's longest example.
-static void test_expression(void)
-{
-    start();
-    double *a = ag_scalar(&t, -4), *b = ag_scalar(&t, 2), *c = ag_add(&t, a, b, 1);
-    double *d = ag_add(&t, ag_mul(&t, a, b, 1), ag_pow(&t, b, 3, 1), 1);
-    c = ag_add(&t, c, ag_add_const(&t, c, 1, 1), 1);
-    c = ag_add(&t, c, ag_add(&t, ag_add_const(&t, c, 1, 1), ag_neg(&t, a, 1), 1), 1);
-    d = ag_add(&t, ag_mul_const(&t, d, 3, 1), ag_relu(&t, ag_add(&t, b, a, 1), 1), 1);
-    d = ag_add(&t, ag_mul_const(&t, d, 4, 1), ag_relu(&t, ag_sub(&t, b, a, 1), 1), 1);
-    double *f = ag_pow(&t, ag_sub(&t, c, d, 1), 2, 1);
-    double *inverse = ag_mul_const(&t, ag_pow(&t, f, -1, 1), 10, 1);
-    double *g = ag_add(&t, ag_mul_const(&t, f, 0.5, 1), inverse, 1);
-    backward(&t, g);
-    check_near("micrograd's expression: g", 24.70408163265306, *g, 1e-15);
-    check_near("micrograd's expression: dg/da", 138.83381924198252, *grad(&t, a), 1e-15);
-    check_near("micrograd's expression: dg/db", 645.5772594752186, *grad(&t, b), 1e-15);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -217,8 +183,7 @@ typedef struct {
 
 static double inputs[N_INPUTS], *buffer, *weights;
 static Matrix matrices[2];
-static uint64_t mask = FUSED;  // what a fused tape has as one entry
-static size_t n_out;           // results of what is built; n if it says nothing else
+static size_t n_out;  // results of what is built; n if it says nothing else
 
 // n numbers of the buffer.
 static double *slice(size_t at, size_t n, double size)
@@ -366,7 +331,7 @@ static void run_one(Build *build, const Sizes *s, enum Way way, double *values, 
     double around = s->offset % 2 ? INFINITY : NAN;
     const Faster *faster = t.faster;
     start();
-    t.fused = way != ATOMS ? mask : 0;
+    t.fused = way != ATOMS ? FUSED : 0;
     if (way == PLAIN) t.faster = NULL;
     placed.larger = NULL;
     for (size_t i = 0; i < N_INPUTS; i++) {
@@ -478,38 +443,6 @@ static void test_ways(void)
         ok = all_ways("linear, used often", build_linear, &(Sizes){5, 6, uses, uses % 4, 1});
     }
     check(ok, "linear: all ways agree for 30 to 67 uses of one matrix");
-}
-
-// Each bit of t->fused decides for one operation: without it, no entry is that operation, and what
-// is computed is the same.
-static void test_mask(void)
-{
-    static const struct {
-        Op op;
-        Build *build;
-    } cases[] = {
-        {OP_ROW_DOTS, build_row_dots}, {OP_WEIGHTED_SUM, build_weighted_sum},
-        {OP_LINEAR, build_linear},     {OP_SOFTMAX, build_softmax},
-        {OP_RMSNORM, build_rmsnorm},
-    };
-    static double values[2][N_INPUTS], gradients[2][N_INPUTS];
-    const Sizes s = {.n = 7, .m = 5, .stride = 6, .offset = 1, .size = 1};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[128] = "";
-        size_t found[2] = {0, 0};
-        for (int without = 0; without < 2; without++) {
-            mask = without ? FUSED & ~((uint64_t)1 << cases[i].op) : FUSED;
-            run_one(cases[i].build, &s, WHOLE, values[without], gradients[without]);
-            for (size_t k = t.kept_entries; k < t.n_entries; k++)
-                found[without] += t.entries[k].op == cases[i].op;
-        }
-        mask = FUSED;
-        bool ok = all_near(values[0], values[1], n_out, 1e-12, text, sizeof text) &&
-                  all_near(gradients[0], gradients[1], N_INPUTS, 1e-12, text, sizeof text);
-        check(ok && found[0] > 0 && found[1] == 0,
-              "%s: %zu entries; without its bit %zu, and the same%s", operations[cases[i].op].name,
-              found[0], found[1], text);
-    }
 }
 
 // Softmax where inputs are infinite: minus infinity, as a mask has it, is a share of 0.
@@ -646,12 +579,10 @@ int main(void)
     tape_mark(&t);
     test_atoms();
     test_leaves();
-    test_expression();
     test_middle();
     test_mark();
     test_ten_million();
     test_ways();
-    test_mask();
     test_infinities();
     test_chunks();
     test_no_memory();

@@ -87,9 +87,7 @@ static void write_counts(void)
     FILE *file = name ? fopen(name, "w") : NULL;
     over = true;
     if (file) fprintf(file, "any %ld\n", of_the_system);
-    for (int i = 0; file && i < N_CALLS; i++) {
-        fprintf(file, "%s %ld\n", names[i], counts[i]);
-    }
+    for (int i = 0; file && i < N_CALLS; i++) fprintf(file, "%s %ld\n", names[i], counts[i]);
     if (file) fclose(file);
     if (renamed) broken("the name of a file", "flushed to disk");
 }
@@ -103,9 +101,7 @@ static void set_up(void)
     atexit(write_counts);
     if (!is_set("FAULT")) return;
     bool known = sscanf(getenv("FAULT"), "%31s %ld %15s", call_name, &at, kind_name) == 3;
-    for (int i = 0; known && i < N_CALLS; i++) {
-        call = strcmp(names[i], call_name) == 0 ? i : call;
-    }
+    for (int i = 0; known && i < N_CALLS; i++) call = strcmp(names[i], call_name) == 0 ? i : call;
     for (size_t i = 0; known && i < sizeof kinds / sizeof kinds[0]; i++) {
         kind = strcmp(kinds[i].name, kind_name) == 0 ? kinds[i].number : kind;
     }

@@ -32,9 +32,7 @@ static void check_failure(bool ok)
     PROMISE(ok == (failure.status == DONE));
     PROMISE(ok == (failure.text[0] == '\0'));
     PROMISE(memchr(failure.text, '\0', sizeof failure.text));
-    for (const char *c = failure.text; *c; c++) {
-        PROMISE((unsigned char)*c >= ' ' && *c != 0x7f);
-    }
+    for (const char *c = failure.text; *c; c++) PROMISE((unsigned char)*c >= ' ' && *c != 0x7f);
     memset(&failure, 0, sizeof failure);
 }
 

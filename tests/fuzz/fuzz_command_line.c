@@ -13,9 +13,7 @@ static void check_limits(const Options *o)
     PROMISE(o->n_arguments <= o->command->max);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *field = (const char *)o + options[i].offset;
-        if (!(options[i].commands & o->command->bit)) {
-            continue;
-        }
+        if (!(options[i].commands & o->command->bit)) continue;
         double min = ranges[options[i].kind].min, max = ranges[options[i].kind].max;
         if (options[i].kind > NAME && options[i].kind < REAL) {
             uint64_t n = *(const uint64_t *)field;
@@ -28,9 +26,7 @@ static void check_limits(const Options *o)
             PROMISE(isfinite(x) && x >= min && x <= max);
         } else if (options[i].kind == NAME) {
             int at = *(const int *)field, n = 1;
-            for (const char *c = options[i].argument; *c; c++) {
-                n += *c == '|';
-            }
+            for (const char *c = options[i].argument; *c; c++) n += *c == '|';
             PROMISE(at >= 0 && at < n);
         }
     }
@@ -46,17 +42,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (char *argument = text; argument && argc <= MOST_ARGUMENTS;) {
         argv[argc++] = argument;
         argument = strchr(argument, '\n');
-        if (argument) {
-            *argument++ = '\0';
-        }
+        if (argument) *argument++ = '\0';
     }
     Options o;
     bool ok = parse_command_line(&o, argc, argv);
     PROMISE(ok || failure.status == USAGE);
     check_failure(ok);
-    if (ok) {
-        check_limits(&o);
-    }
+    if (ok) check_limits(&o);
     free(text);
     return 0;
 }

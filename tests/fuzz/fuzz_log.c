@@ -55,9 +55,7 @@ static void check_resume(const uint8_t *data, size_t size, double loss)
     PROMISE(close_log(&job));
     const uint8_t *now = get_file(&n);
     size_t same = 0;
-    while (same < n && same < size && now[same] == data[same]) {
-        same++;
-    }
+    while (same < n && same < size && now[same] == data[same]) same++;
     PROMISE(ok || (same == n && same == size));
     PROMISE(!ok || memcmp(now, "step,loss,lr", 12) == 0);
     PROMISE(!ok || size == 0 || same >= 13);
@@ -66,9 +64,7 @@ static void check_resume(const uint8_t *data, size_t size, double loss)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size > 1 << 16) {
-        return 0;
-    }
+    if (size > 1 << 16) return 0;
     standard_error.file = 1000;  // nobody looks at the curve
     put_file(data, size);
     check_page();

@@ -42,9 +42,7 @@ static void check_model(Job *job)
     uint32_t token = 0;
     Document doc = {.tokens = &token, .length = 1};
     random_seed(&job->rng, 1);
-    if (checkpoint->has_random) {
-        job->rng = checkpoint->random;
-    }
+    if (checkpoint->has_random) job->rng = checkpoint->random;
     tape_drop(&model->tape);
     document_loss(model, take_document(model, &doc));
     tape_compute(&model->tape);
@@ -65,9 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     job.run = (Run){.config = &job.o.config, .rng = &job.rng, .job = &job, .docs = {.longest = 1}};
     bool ok = load_model(&job, path);
     check_failure(ok);
-    if (ok) {
-        check_model(&job);
-    }
+    if (ok) check_model(&job);
     close_checkpoint(&job.checkpoint);
     free(job.samples.prompt.tokens);
     free_tokenizer(&job.run.tokenizer);

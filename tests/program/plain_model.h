@@ -10,14 +10,18 @@
 
 enum { MOST = 64, MOST_LAYERS = 4, MOST_TOKENS = 257 };  // MOST: positions, and numbers in a vector
 
-// Memory that is there, or the end of the test.
+// Without this the test cannot go on.
+static inline void need(bool ok, const char *what, const char *expected, const char *saw)
+{
+    if (ok) return;
+    printf("not ok - %s: expected %s, saw %.90s\n", what, expected, saw);
+    exit(1);
+}
+
 static inline void *room_for(size_t n)
 {
     void *memory = calloc(n ? n : 1, 1);
-    if (!memory) {
-        printf("not ok - memory: expected some, saw none\n");
-        exit(1);
-    }
+    need(memory, "memory", "some", "none");
     return memory;
 }
 
@@ -33,10 +37,7 @@ static inline char *read_stream(FILE *file, size_t *n)
 static inline char *read_file(const char *name, size_t *n)
 {
     FILE *file = fopen(name, "rb");
-    if (!file) {
-        printf("not ok - %s: expected a file, saw none\n", name);
-        exit(1);
-    }
+    need(file, name, "a file", "none");
     char *bytes = read_stream(file, n);
     fclose(file);
     return bytes;
@@ -46,10 +47,7 @@ static inline void write_file(const char *name, const char *bytes, size_t n)
 {
     FILE *file = fopen(name, "wb");
     bool ok = file && fwrite(bytes, 1, n, file) == n;
-    if (!file || fclose(file) || !ok) {
-        printf("not ok - %s: expected to write it, saw a failure\n", name);
-        exit(1);
-    }
+    need(file && fclose(file) == 0 && ok, name, "to write it", "a failure");
 }
 
 // Runs ./microgpt with these arguments. Returns what it prints, in memory of the caller's.
@@ -105,9 +103,7 @@ typedef struct {
 static inline uint64_t little_endian(const char *bytes)
 {
     uint64_t x = 0;
-    for (size_t i = 8; i-- > 0;) {
-        x = x << 8 | (unsigned char)bytes[i];
-    }
+    for (size_t i = 8; i-- > 0;) x = x << 8 | (unsigned char)bytes[i];
     return x;
 }
 
@@ -117,11 +113,13 @@ static inline const char *value_of(const PlainModel *m, const char *name)
     char key[96];
     snprintf(key, sizeof key, "\"%s\":", name);
     const char *found = strstr(m->bytes + 8, key);
-    if (!found) {
-        printf("not ok - the model file: expected %s in its header, saw none\n", name);
-        exit(1);
-    }
+    need(found, name, "its value in the header", "none");
     return found + strlen(key);
+}
+
+static inline size_t size_of(const PlainModel *m, const char *name)
+{
+    return strtoul(value_of(m, name) + 1, NULL, 10);
 }
 
 // A tensor of a layer, or, where there is no such layer, of none.
@@ -130,18 +128,13 @@ static inline Tensor tensor(PlainModel *m, size_t layer, const char *name)
     char key[64] = "";
     Tensor t = {0};
     size_t begin = 0, end = 0;
-    if (layer < MOST_LAYERS) {
-        snprintf(key, sizeof key, "layer%zu.", layer);
-    }
+    if (layer < MOST_LAYERS) snprintf(key, sizeof key, "layer%zu.", layer);
     snprintf(key + strlen(key), sizeof key - strlen(key), "%s", name);
     const char *text = value_of(m, key);
-    if (sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", &t.rows,
-               &t.cols, &begin, &end) != 4 ||
-        end - begin != 8 * t.rows * t.cols || 8 + m->n_header + end > m->n_bytes) {
-        printf("not ok - tensor %s: expected F64, a shape, and a place for it, saw %.90s\n", key,
-               text);
-        exit(1);
-    }
+    int n = sscanf(text, "{\"dtype\":\"F64\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}",
+                   &t.rows, &t.cols, &begin, &end);
+    bool fits = end - begin == 8 * t.rows * t.cols && 8 + m->n_header + end <= m->n_bytes;
+    need(n == 4 && fits, key, "F64, a shape, and a place for it", text);
     t.at = 8 + m->n_header + begin;
     t.data = m->numbers + begin / 8;
     m->n_numbers += t.rows * t.cols;
@@ -154,9 +147,7 @@ static inline uint32_t next_code(const char **text)
     const unsigned char *s = (const unsigned char *)*text;
     size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
     uint32_t code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        code = code << 6 | (s[i] & 0x3fu);
-    }
+    for (size_t i = 1; i < n; i++) code = code << 6 | (s[i] & 0x3fu);
     *text += n;
     return code;
 }
@@ -175,15 +166,13 @@ static inline PlainModel open_model(const char *name)
         uint64_t x = little_endian(m.bytes + at);
         memcpy(&m.numbers[i], &x, sizeof x);
     }
-    m.n_layer = strtoul(value_of(&m, "n_layer") + 1, NULL, 10);
-    m.n_embd = strtoul(value_of(&m, "n_embd") + 1, NULL, 10);
-    m.n_head = strtoul(value_of(&m, "n_head") + 1, NULL, 10);
-    m.block_size = strtoul(value_of(&m, "block_size") + 1, NULL, 10);
+    m.n_layer = size_of(&m, "n_layer");
+    m.n_embd = size_of(&m, "n_embd");
+    m.n_head = size_of(&m, "n_head");
+    m.block_size = size_of(&m, "block_size");
     m.squared = strncmp(value_of(&m, "activation"), "\"relu2\"", 7) == 0;
-    if (m.n_layer > MOST_LAYERS || m.n_embd > MOST || m.block_size > MOST) {
-        printf("not ok - the model file: expected a small model, saw a larger one\n");
-        exit(1);
-    }
+    bool small = m.n_layer <= MOST_LAYERS && m.n_embd <= MOST && m.block_size <= MOST;
+    need(small, name, "a small model", "a larger one");
     for (const char *text = value_of(&m, "vocab") + 1;
          *text != '"' && m.n_vocab < MOST_TOKENS - 1;) {
         text += *text == '\\';  // a quote or a backslash: ours have no other escape
@@ -216,38 +205,50 @@ static inline void close_model(PlainModel *m)
 static double weights[MOST_LAYERS][MOST][MOST][MOST], value_rows[MOST_LAYERS][MOST][MOST];
 static double emb_norms[MOST][MOST], acts[MOST_LAYERS][MOST][4 * MOST], logits[MOST][MOST_TOKENS];
 
+static inline double plain_dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 static inline void times(double *out, const Tensor *w, const double *x)
 {
-    for (size_t i = 0; i < w->rows; i++) {
-        out[i] = 0;
-        for (size_t k = 0; k < w->cols; k++) {
-            out[i] += w->data[i * w->cols + k] * x[k];
-        }
-    }
+    for (size_t i = 0; i < w->rows; i++) out[i] = plain_dot(w->data + i * w->cols, x, w->cols);
 }
 
 static inline void normalize(double *out, const double *x, size_t n)
 {
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        squares += x[i] * x[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        out[i] = x[i] / sqrt(squares / (double)n + 1e-5);
-    }
+    double scale = 1 / sqrt(plain_dot(x, x, n) / (double)n + 1e-5);
+    for (size_t i = 0; i < n; i++) out[i] = x[i] * scale;
 }
 
 static inline void to_shares(double *x, size_t n)
 {
     double most = x[0], sum = 0;
-    for (size_t i = 1; i < n; i++) {
-        most = fmax(most, x[i]);
-    }
+    for (size_t i = 1; i < n; i++) most = fmax(most, x[i]);
     for (size_t i = 0; i < n; i++) {
-        sum += exp(x[i] - most);
+        x[i] = exp(x[i] - most);
+        sum += x[i];
     }
-    for (size_t i = 0; i < n; i++) {
-        x[i] = exp(x[i] - most) / sum;
+    for (size_t i = 0; i < n; i++) x[i] /= sum;
+}
+
+// The heads of a layer at position p: from its query and the keys and values so far to their outputs.
+static inline void plain_heads(const PlainModel *m, size_t li, size_t p, const double *q,
+                               double k[MOST][MOST], double *out)
+{
+    size_t d = m->n_embd / m->n_head;
+    for (size_t h = 0; h < m->n_head; h++) {
+        double *w = weights[li][h][p];
+        for (size_t t = 0; t <= p; t++) {
+            w[t] = plain_dot(q + h * d, k[t] + h * d, d) / sqrt((double)d);
+        }
+        to_shares(w, p + 1);
+        for (size_t i = h * d; i < (h + 1) * d; i++) {
+            out[i] = 0;
+            for (size_t t = 0; t <= p; t++) out[i] += w[t] * value_rows[li][t][i];
+        }
     }
 }
 
@@ -255,7 +256,7 @@ static inline void to_shares(double *x, size_t n)
 static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, size_t n)
 {
     static double k[MOST_LAYERS][MOST][MOST];
-    size_t E = m->n_embd, head_dim = E / m->n_head;
+    size_t E = m->n_embd;
     double loss = 0;
     for (size_t p = 0; p < n; p++) {
         double x[MOST], y[MOST], q[MOST], heads[MOST], shares[MOST_TOKENS];
@@ -265,42 +266,22 @@ static inline double plain_loss(const PlainModel *m, const uint32_t *tokens, siz
         normalize(x, y, E);
         memcpy(emb_norms[p], x, E * sizeof *x);
         for (size_t li = 0; li < m->n_layer; li++) {
+            double *wide = acts[li][p];
             normalize(y, x, E);
             times(q, &m->wq[li], y);
             times(k[li][p], &m->wk[li], y);
             times(value_rows[li][p], &m->wv[li], y);
-            for (size_t h = 0; h < m->n_head; h++) {
-                double *w = weights[li][h][p];
-                for (size_t t = 0; t <= p; t++) {
-                    w[t] = 0;
-                    for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
-                        w[t] += q[i] * k[li][t][i];
-                    }
-                    w[t] /= sqrt((double)head_dim);
-                }
-                to_shares(w, p + 1);
-                for (size_t i = h * head_dim; i < (h + 1) * head_dim; i++) {
-                    heads[i] = 0;
-                    for (size_t t = 0; t <= p; t++) {
-                        heads[i] += w[t] * value_rows[li][t][i];
-                    }
-                }
-            }
+            plain_heads(m, li, p, q, k[li], heads);
             times(y, &m->wo[li], heads);
-            for (size_t i = 0; i < E; i++) {
-                x[i] += y[i];
-            }
+            for (size_t i = 0; i < E; i++) x[i] += y[i];
             normalize(y, x, E);
-            double *wide = acts[li][p];
             times(wide, &m->fc1[li], y);
             for (size_t i = 0; i < 4 * E; i++) {
                 wide[i] = fmax(wide[i], 0);
                 wide[i] *= m->squared ? wide[i] : 1;
             }
             times(y, &m->fc2[li], wide);
-            for (size_t i = 0; i < E; i++) {
-                x[i] += y[i];
-            }
+            for (size_t i = 0; i < E; i++) x[i] += y[i];
         }
         times(logits[p], &m->lm_head, x);
         memcpy(shares, logits[p], (m->n_vocab + 1) * sizeof *shares);
@@ -317,14 +298,10 @@ static inline size_t tokens_of(const PlainModel *m, const char *word, uint32_t t
     tokens[n++] = (uint32_t)m->n_vocab;
     while (*word && n <= m->block_size) {
         uint32_t code = next_code(&word), token = 0;
-        while (token < m->n_vocab && m->vocab[token] != code) {
-            token++;
-        }
+        while (token < m->n_vocab && m->vocab[token] != code) token++;
         tokens[n++] = token;
     }
-    if (n <= m->block_size) {
-        tokens[n++] = (uint32_t)m->n_vocab;
-    }
+    if (n <= m->block_size) tokens[n++] = (uint32_t)m->n_vocab;
     return n - 1;
 }
 

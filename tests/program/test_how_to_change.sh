@@ -93,22 +93,6 @@ surprise="$surprise loss_t = ag_mul(tape, loss_t, ag_sum(tape, ag_pow(tape, all,
 changed another_loss microgpt.c "s|^\( *double \*loss_t = .*;\)|\1 $surprise|"
 works another_loss
 
-# --- An option of the run that is a flag, here one that says a word at every step: the model file remembers whether it was
-# given, and a file of the unchanged program can still be resumed.
-changed a_flag support/run/options.h 's|^    double temperature;|    bool talk; &|' \
-    support/run/options.c 's|^    {"holdout", "N".*|    {"talk", NULL, 0, TRAIN, FLAG, OF_RUN \| OPTIONAL, CONFIG(talk), "a word per step"}, &|' \
-    microgpt.c 's|^        backward(&model->tape, loss);|        { if (config->talk) say("talking\\n"); } &|'
-microgpt -q --steps 2 --samples 0 --save "$T/old" >"$T/stdout"
-for flag in '' --talk; do
-    rm -f "$T/model"
-    "$S/a_flag" -q --steps 2 --samples 0 --save "$T/model" $flag >"$T/stdout" 2>&1
-    "$S/a_flag" -q --steps 5 --samples 0 --resume "$T/model" >"$T/stdout" 2>&1
-    same "a run with ${flag:-no flag}, resumed: exit status and words" "0 ${flag:+3}" \
-        "$? $(grep -c talking "$T/stdout" | grep -v '^0')"
-done
-"$S/a_flag" -q --steps 5 --samples 0 --resume "$T/old" >"$T/stdout" 2>&1
-same "a run of the unchanged program, resumed: exit status and words" "0 0" "$? $(grep -c talking "$T/stdout")"
-
 # --- Other heads: `microgpt heads` finds them by what they read and write, or says that it cannot.
 other_heads() # NAME SCRIPT
 {

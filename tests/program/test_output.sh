@@ -148,30 +148,6 @@ for command in $(microgpt --help | sed -n 's/^  microgpt \([a-z]*\).*/\1/p'); do
         "$(microgpt "$command" --help | sed -n 's/^  \(-[^ ]*, --[a-z]*\) .*/\1/p' | sort | paste -s -d ' ' -)"
 done
 same "--help: the recipes' defaults differ where they should" 7 "$(microgpt --help | grep -c 'lesson: ')"
-cat >"$T/help" <<'END'
-Usage:
-  microgpt train [OPTION]...              train, then print samples (default)
-  microgpt sample MODEL [OPTION]...       print samples from a saved model
-  microgpt heads MODEL [OPTION]... [WORD] what each attention head looks at
-
-Options of sample:
-      --new                    only names that are not in the data, each once
-      --data FILE              the names that --new leaves out (default: the
-                               shipped names)
-      --scalar                 record every + and *, and let nothing but
-                               microgpt.c and autograd.c compute
-      --seed N                 seed of the random numbers (default: continue
-                               from training)
-      --samples N              how many names to print (20)
-      --temperature X          higher is more surprising; 0 takes the likeliest
-                               character (0.5)
-      --prompt TEXT            text that every name begins with
-  -q, --quiet                  no progress, no step lines, few notes
-  -h, --help                   print this help and exit
-      --version                print the version and exit
-END
-microgpt sample --help | grep -v '^  microgpt [^tsh]' >"$T/saw"          # there may be more commands
-same_file "the help of sample, in full" "$T/help" "$T/saw"
 same "a default of each recipe" "      --init-std X             standard deviation of the initial parameters
                                (0.08; lesson: 0.02)" "$(microgpt --help | sed -n '/init-std/ { N; p; }')"
 same "--version among other options" "microgpt 1.2.0" "$(microgpt --steps 3 --version 2>&1)"

@@ -52,9 +52,7 @@ int main(void)
             check_row(seed, line, figures);
         }
     }
-    if (file) {
-        fclose(file);
-    }
+    if (file) fclose(file);
     check_size("seeds in the file of figures", 7, n_seeds);
 
     // Seeding again forgets everything, the second gauss of a pair too.
@@ -67,9 +65,7 @@ int main(void)
 
     // Many words: the state is stirred several times. Python: seed(1), the 10,000th random().
     random_seed(&a, 1);
-    for (int i = 0; i < 9999; i++) {
-        random_uniform(&a);
-    }
+    for (int i = 0; i < 9999; i++) random_uniform(&a);
     check_near("seed 1: the 10000th random", 0.9874776281441546, random_uniform(&a), 0);
 
     // Weights of zero are never drawn; a single weight always is.

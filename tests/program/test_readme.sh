@@ -148,9 +148,6 @@ same_file "shown: the votes for the end of a name" "$T/expected" "$T/out"
 block tests/README.md 'layer head ' >"$T/expected"
 heads >"$T/out"
 same_file "shown: the table of heads" "$T/expected" "$T/out"
-same "shown: how many names of its tenth are in the rest, too" "$(awk 'NR % 10 == 0' data/names.txt |
-    { awk 'NR % 10 != 0' data/names.txt >"$T/most"; grep -c -x -F -f "$T/most"; })" \
-    "$(tr '\n' ' ' <tests/README.md | sed -n 's/.*without the \([0-9]*\) names in it that are also in the rest.*/\1/p')"
 # The advice for one's own data is what tests/bench/own_data measures, on lists without a line twice.
 sh tests/bench/own_data -l "$T/lists" >"$T/out" 2>&1
 same "own_data: ten lists, no line twice" "10 0" \
@@ -205,14 +202,6 @@ else
     figures=$(sed -n 's/.*it prints \([0-9.]*\) for `a`, \([0-9.]*\) for `b`.*/\1 \2/p' data/README.md)
     same "the lines of Python: the first logits" "$figures" \
         "$(cd "$S" && $python logits.py | sed -n 1p | tr -d '[]' | awk '{ print $1, $2 }')"
-fi
-
-# What takes longer.
-if [ -n "$ALL" ]; then
-    # The sweep, as a reader types it.
-    block tests/README.md 'heads  head_dim ' >"$T/expected"
-    sh tests/bench/sweep >"$T/out"
-    same_file "shown: what the sweep prints" "$T/expected" "$T/out"
 fi
 
 # The comparison with microgpt.py, with programs that print what it prints, and something else.

@@ -77,42 +77,20 @@ for case in "STOP_TWICE=1|$saved" "STOP_TWICE=1 STOP_LATER=1|$again" "STOP_TWICE
     run env STOP_AT=9 ${case%%|*} "$S" -q --save d
     same "${case%%|*}" "${case#*|}" "$status:${said%; to continue: *}"
 done
-STOP_IN_SAVE=1 run "$S" -q --steps 20 --save d
-same "a signal during the last save" "130:microgpt: interrupted after step 20 of 20; saved in d" \
-    "$status:${said%; to continue: *}"
-same_file "which is whole" e d
+cp e d
 STOP_IN_SAVE=2 STOP_LATER=1 run "$S" -q --steps 30 --save d
 same "two signals during a save, more than a second apart" "$again" "$status:$said"
 same_file "leave the file that was there" e d
 same "and nothing beside it" "" "$(find . -name '*.part')"
-what="an interrupt, and then a file that finds no room" stdout_may=yes fails 1 "d: not saved: *" \
-    sh -c "trap '' XFSZ; ulimit -f 100; STOP_AT=9 exec '$S' -q --save d"
-same_file "the old file is untouched" e d
 
 # --- every N steps
 "$M" -q --save b --save-every 300 >stdout
 same_file "saves on the way do not change the last one" a b
 rm -f b
-mkfifo fifo
-"$M" --save b --save-every 137 --log b.csv --steps 100000000 -q >fifo & # killed while it trains
-pid=$!
-exec 3<fifo
-i=0
-while [ $i -lt 100 ] && ! [ "$(tail -n 1 b.csv 2>/dev/null | cut -d, -f1)" -gt 500 ] 2>/dev/null; do
-    sleep 0.1
-    i=$((i + 1))
-done
-kill -KILL $pid
-wait $pid 2>/dev/null
-exec 3<&-
-rm -f b.*.part # what was being written at that moment
-at=$(tr ',' '\n' <b | sed -n 's/^"train.step":"\(.*\)"$/\1/p' 2>/dev/null | head -n 1)
-same "a killed run leaves the file of a multiple of N steps, and a log that is not behind it" "0 0" \
-    "$((at > 0 ? at % 137 : 1)) $(($(rows b.csv) < at))"
-total=$((at + 50))
-"$M" --resume b --steps $total --save b2 --log b.csv >stdout
+"$M" -q --samples 0 --save b --log b.csv --steps 500 >stdout
+"$M" --resume b --steps 550 --save b2 --log b.csv >stdout
 same "--steps goes on to another end, and the log with it, each step once; the schedule is over the new total" \
-    "$total $total $(awk "BEGIN { printf \"%.10g\", 0.01 * (1 - ($total - 1) / $total) }")" \
+    "550 550 $(awk 'BEGIN { printf "%.10g", 0.01 * (1 - 549 / 550) }')" \
     "$(tr '\r' '\n' <stdout | sed -n 's/^step *\([0-9]*\) .*/\1/p' | tail -n 1) $(
     sed 1d b.csv | cut -d, -f1 | sort -n | uniq | wc -l | tr -d ' ') $(tail -n 1 b.csv | awk -F, '{ printf "%.10g", $3 }')"
 "$M" -q --steps 0 --save zero >stdout

@@ -97,9 +97,6 @@ same "without it: the rest" "yes yes" "$(has 'loss over 200 steps, in ') $(has '
 { head -n 1 "$dir/log.csv"; sed -n '101,$p' "$dir/log.csv"; } >"$dir/late.csv"
 on_terminal 80 "" "./microgpt --resume $dir/model --steps 500 --samples 0 --log $dir/late.csv"
 same "a log that begins later: its part of the curve" yes "$(has 'loss over 401 steps, the last 200 in ')"
-sed 's/^\([5-9]\),[^,]*/\1,1e308/' "$dir/log.csv" | head -n 301 >"$dir/large.csv"
-on_terminal 80 "" "sh -c './microgpt --resume $dir/model --steps 500 --samples 0 --log $dir/large.csv; echo status \$?'"
-same "a log with a sum that is not finite: no curve, and no crash" "no yes" "$(has 'loss over') $(has 'status 0')"
 if [ -e /dev/stdout ]; then
     on_terminal 80 "" "./microgpt --steps 3 --samples 0 --log /dev/stdout"
     same "a log on the terminal: rows alone" "no yes" "$(has "$esc") $(has '^3,[0-9.]*,0.00')"
@@ -126,9 +123,7 @@ on_terminal 80 NO_COLOR=1 "$long"
 same "NO_COLOR: no colors, but a bar" "no yes" "$(has "$esc\[[0-9;]*m") $(has '━')"
 on_terminal 80 LC_ALL=C "$long"
 same "another locale: ASCII alone" "no yes" "$(has "$(printf '[\200-\377]')") $(has '##')"
-on_terminal 80 TERM=dumb "./microgpt --steps 50 --samples 2"
-same "TERM=dumb: no escapes, but step lines" "no yes" "$(has "$esc") $(has 'step *50 / *50')"
-for term in TERM= 'env -u TERM'; do
+for term in TERM=dumb TERM= 'env -u TERM'; do
     on_terminal 80 "$term" "./microgpt --steps 50 --samples 2"
     same "$term: no escapes, but step lines" "no yes" "$(has "$esc") $(has 'step *50 / *50')"
 done
