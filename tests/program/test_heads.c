@@ -337,6 +337,35 @@ static double votes_apart(const char *path, const PlainModel *f, const char *wor
     return ok ? v.apart : INFINITY;
 }
 
+// A thousand names, in models of 1 to 4 layers, by both recipes.
+static void check_many_votes(void)
+{
+    size_t n_bytes;
+    const char *path = FOLDER "/voters";
+    for (size_t i = 0; i < 8; i++) {
+        char arguments[256], *line;
+        const char *recipe = i % 2 ? "lesson" : "microgpt";
+        snprintf(arguments, sizeof arguments,
+                 "-q --samples 0 --steps 300 --n-layer %zu --recipe %s --block-size 16 --save %s",
+                 i / 2 + 1, recipe, path);
+        free(output_of(arguments));
+        PlainModel f = open_model(path);
+        char *list = read_file("data/names.txt", &n_bytes), *rest = list;
+        size_t n_names = 0, n_votes = 0;
+        double apart = 0;
+        for (size_t d = 0; (line = next_line(&rest)); d++) {
+            if (d % 32 != 7 || strlen(line) > 15) continue;
+            apart = fmax(apart, votes_apart(path, &f, line, &n_votes));
+            n_names++;
+        }
+        check(apart <= NEAR && n_names >= 1000,
+              "%zu layers, %s: %zu votes in %zu names, and their sums: at most %.3g apart",
+              i / 2 + 1, recipe, n_votes, n_names, apart);
+        free(list);
+        close_model(&f);
+    }
+}
+
 int main(void)
 {
     if (system("rm -rf " FOLDER " && mkdir -p " FOLDER) != 0 ||
@@ -382,5 +411,6 @@ int main(void)
         close_model(&f);
     }
     check_not_finite();
+    if (all_of_it()) check_many_votes();
     return finish();
 }
