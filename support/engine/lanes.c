@@ -206,7 +206,6 @@ static bool in_time(const Tape *t)
     return group_in_time(t, begin, lanes->n);
 }
 
-// The lane that is open ends.
 void tape_end_lanes(Tape *t)
 {
     if (!t->faster || !t->lanes->open) return;
@@ -286,6 +285,7 @@ static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, size_t *cuts, s
 
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, LanesPart *part)
 {
+    if (n_threads < 2 || n < 2) return false;
     size_t max = smaller(smaller(parts_of(n * work_of(&lanes[n / 2][k])), MAX_PARTS), n);
     if (max < 2) return false;
     SharedLanes shared = {.t = t, .lanes = lanes, .k = k, .n = n, .part = part};
