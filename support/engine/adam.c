@@ -3,14 +3,14 @@
  * One division serves all four vectors: it gives the reciprocal of the product of their
  * denominators, and multiplying that by the other three gives each its own. Where the product is
  * too large, or not a number, each vector is divided by its own denominator. The definition is
- * adam() in microgpt.c. Last bits differ from it, except after the last whole four vectors.
+ * adam() in microgpt.c. Last bits differ from it.
  *
- * move_parameters() moves the first whole four vectors of the n parameters, or none: none in plain
- * builds, none if the rate or eps is out of range, none if a beta is below 0.5, where
- * m + (1 - beta) * (g - m) would lose digits. Threads share the parameters. Means that fade below
- * 2^-1000 become zero.
+ * move_parameters() moves n parameters, rounded down to whole groups of four vectors; the rest is
+ * left to adam(). It moves none in plain builds, none if the rate or eps is out of range, and none
+ * if a beta is below 0.5, where m + (1 - beta) * (g - m) would lose digits. Threads share the
+ * parameters. Means that fade below 2^-1000 become zero.
  */
-#include "fast.h"
+#include "private.h"
 
 #ifdef VECTORS
 enum { FOURS = 4 * VEC };

@@ -1,8 +1,8 @@
 /* kernels.c: products of few lanes, and weighted sums of one, a vector at a time.
  *
  * They promise what linear_forward() and the others in autograd.c define. Sums are taken in another
- * order, so last bits differ. The length of a row is a multiple of VEC. All is used in place: with
- * copies, as tiles.c makes them, outputs of seven lanes take a fifth more time, gradients a third.
+ * order, so last bits differ. Rows are whole vectors. All is used in place: with copies, outputs of
+ * seven lanes take a fifth more time, gradients a third. products.c says how an entry gets here.
  */
 #include "tiles.h"
 
@@ -45,12 +45,13 @@ static ALWAYS_INLINE void dot_rows(double *restrict to, const double *restrict w
 static ALWAYS_INLINE void multiply_four(const Product *p, size_t j, size_t n, bool add, size_t cols)
 {
     const double *w = p->w + j * p->stride;
-    double sums[4], c = p->c;
+    double sums[4], scale = p->scale;
     for (size_t lane = 0, n_lanes = p->n, stride = p->stride; lane < n_lanes; lane++) {
         dot_rows(sums, w, stride, p->x[lane], n, cols);
         for (size_t k = 0; k < n; k += VEC) {
             double *y = p->y[lane] + j + k;
-            Vec old = load(y), product = c * load(sums + k), new = add ? old + product : product;
+            Vec old = load(y), new = load(sums + k) * scale;
+            if (add) new += old;
             store(y, k + VEC <= n ? new : blend_first(new, n - k, old));
         }
     }
@@ -63,7 +64,7 @@ static ALWAYS_INLINE void multiply_rows(const Product *p, size_t j, size_t end, 
     if (j < end) multiply_four(p, j, end - j, add, cols);
 }
 
-static ALWAYS_INLINE void multiply(const Product *p, size_t first, size_t end, bool add)
+static ALWAYS_INLINE void multiply_outputs(const Product *p, size_t first, size_t end, bool add)
 {
     switch (p->cols) {  // the lengths of the default model's rows, so that loops are unrolled
     case VEC: multiply_rows(p, first, end, add, VEC); break;
@@ -76,33 +77,37 @@ static ALWAYS_INLINE void multiply(const Product *p, size_t first, size_t end, b
 /* ------------------------------------------------------------------------------------------------
  * Gradients.
  */
-// In columns of w from `left` to `right`, for n lanes: the numbers of x and the sums for x stay in
-// registers, while each row of w and of its gradients is used once.
+// Lanes whose gradients are added at a time: about as many as there are registers for. A product of
+// more lanes is halved.
+enum { AT_ONCE = 8 };
+_Static_assert(FEW_LANES <= 2 * AT_ONCE + 1, "half of fewer than FEW_LANES lanes fits");
+
+// For n lanes, in the columns of w numbered left to right - 1: the numbers of x and the sums for x
+// stay in registers, while each row of w and of its gradients is used once.
 static ALWAYS_INLINE void add_gradients(const Product *p, size_t left, size_t right, size_t lane,
                                         size_t n)
 {
-    enum { MOST = 8 };
     size_t g = p->t->chunk_size, stride = p->stride, rows = p->rows[0];
     for (size_t j = left; j < right; j += VEC) {
-        const double *w = p->w + j, *gy[MOST];
+        const double *w = p->w + j, *gy[AT_ONCE];
         double *gw = p->w + g + j;
-        Vec cx[MOST], sums[MOST];
+        Vec scaled[AT_ONCE], sums[AT_ONCE];
         for (size_t k = 0; k < n; k++) {
             gy[k] = p->y[lane + k] + g;
-            cx[k] = p->c * load(p->x[lane + k] + j);
+            scaled[k] = p->scale * load(p->x[lane + k] + j);
             sums[k] = ZERO;
         }
         for (size_t i = 0; i < rows; i++, w += stride, gw += stride) {
             Vec row = load(w), sum = load(gw);
             for (size_t k = 0; k < n; k++) {
                 sums[k] += gy[k][i] * row;
-                sum += gy[k][i] * cx[k];
+                sum += gy[k][i] * scaled[k];
             }
             store(gw, sum);
         }
         for (size_t k = 0; k < n; k++) {
             double *gx = p->x[lane + k] + g + j;
-            store(gx, load(gx) + p->c * sums[k]);
+            store(gx, load(gx) + p->scale * sums[k]);
         }
     }
 }
@@ -114,15 +119,14 @@ void multiply_few_lanes(const Task *task)
     assert(p->n < FEW_LANES && p->rows[0] == p->rows[p->n - 1] && p->cols % VEC == 0);
     assert(task->end == p->n && right <= (task->use == FEW_OUTPUTS ? p->rows[0] : p->cols));
     if (task->use == FEW_OUTPUTS) {
-        multiply(p, left, right, false);
+        multiply_outputs(p, left, right, false);
         return;
     }
-    // Up to eight lanes at a time: about as many as there are registers for.
     for (size_t lane = 0, n; lane < p->n; lane += n) {
-        n = p->n - lane <= 8 ? p->n - lane : (p->n - lane + 1) / 2;
+        n = p->n - lane <= AT_ONCE ? p->n - lane : (p->n - lane + 1) / 2;
 #define LANES(k)                                                                                   \
     case k: add_gradients(p, left, right, lane, k); break;
-        switch (n) {  // a constant each, so that the loops over it are unrolled
+        switch (n) {  // a constant each, up to AT_ONCE, so that the loops over it are unrolled
             LANES(1) LANES(2) LANES(3) LANES(4) LANES(5) LANES(6) LANES(7) LANES(8)
         }
 #undef LANES
@@ -132,38 +136,25 @@ void multiply_few_lanes(const Task *task)
 /* ------------------------------------------------------------------------------------------------
  * Attention at one position.
  */
-// Row dots of x, or weighted sums of the rows, as a product of one lane. false: not whole vectors.
-static bool one_lane(Product *p, const Tape *t, const Entry *e, double *x, double *y)
-{
-    p->t = t;
-    p->n = 1;
-    p->x[0] = x;
-    p->y[0] = y;
-    p->rows[0] = e->n;
-    p->w = e->b;
-    p->stride = e->stride;
-    p->cols = e->length;
-    p->c = e->op == OP_ROW_DOTS ? e->c : 1;
-    return e->length % VEC == 0;
-}
-
-static bool row_dots_forward(Entry *e)
+bool fast_row_dots_forward(Entry *e)
 {
     Product p;
-    if (!one_lane(&p, NULL, e, e->a, e->out)) return false;
-    multiply(&p, 0, e->n, false);
+    if (e->length % VEC) return false;
+    fill_product(&p, NULL, &e, 1, 0);
+    multiply_outputs(&p, 0, e->n, false);
     return true;
 }
 
-static bool row_dots_backward(const Tape *t, Entry *e)
+bool fast_row_dots_backward(const Tape *t, Entry *e)
 {
     Product p;
-    if (!one_lane(&p, t, e, e->a, e->out)) return false;
+    if (e->length % VEC) return false;
+    fill_product(&p, t, &e, 1, 0);
     add_gradients(&p, 0, e->length, 0, 1);
     return true;
 }
 
-static bool weighted_sum_forward(Entry *e)
+bool fast_weighted_sum_forward(Entry *e)
 {
     size_t n = e->n, length = e->length, stride = e->stride;
     if (length % VEC) return false;
@@ -176,12 +167,15 @@ static bool weighted_sum_forward(Entry *e)
     return true;
 }
 
-static bool weighted_sum_backward(const Tape *t, Entry *e)
+bool fast_weighted_sum_backward(const Tape *t, Entry *e)
 {
     Product p;
     double *a = e->a, *g = grad(t, e->out);
-    if (!one_lane(&p, t, e, g, grad(t, a))) return false;
-    multiply(&p, 0, e->n, true);
+    if (e->length % VEC) return false;
+    fill_product(&p, t, &e, 1, 0);
+    p.x[0] = g;
+    p.y[0] = grad(t, a);
+    multiply_outputs(&p, 0, e->n, true);
     for (size_t j = 0, n = e->n, stride = e->stride; j < p.cols; j += VEC) {
         double *gb = grad(t, e->b) + j;
         Vec gj = load(g + j);
@@ -190,21 +184,4 @@ static bool weighted_sum_backward(const Tape *t, Entry *e)
     return true;
 }
 
-#define FAST(f, b, f_lanes, b_lanes, file)                                                         \
-    {                                                                                              \
-        f, b, f_lanes, b_lanes, {#f, #b, #f_lanes, #b_lanes}, "support/engine/" file               \
-    }
-FastOperation fast_operations[N_OPS] = {
-    [OP_LINEAR] = FAST(fast_linear_forward, fast_linear_backward, forward_lanes, backward_lanes,
-                       "products.c"),
-    [OP_ROW_DOTS] = FAST(row_dots_forward, row_dots_backward, forward_lanes, backward_lanes,
-                         "kernels.c or products.c"),
-    [OP_WEIGHTED_SUM] = FAST(weighted_sum_forward, weighted_sum_backward, forward_lanes,
-                             backward_lanes, "kernels.c or products.c"),
-    [OP_SOFTMAX] = FAST(fast_softmax_forward, fast_softmax_backward, NULL, NULL, "softmax.c"),
-};
-
-#else
-
-FastOperation fast_operations[N_OPS];  // none
 #endif

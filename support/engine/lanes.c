@@ -1,9 +1,9 @@
-/* lanes.c: what a program does to many inputs is computed side by side.
+/* lanes.c: computes side by side what a program does to many inputs.
  *
- * Between tape_lane() and tape_end_lanes(), entries are only recorded. compute() then computes entry
- * 1 of all lanes, entry 2 of all lanes, and so on, and after these what was recorded between the
- * lanes and after them; walk_back() does the same from the end. What the lanes have in common, such
- * as a matrix, is then fetched once for many of them.
+ * Between tape_lane() and tape_end_lanes(), entries are only recorded. compute() then computes
+ * entry 1 of all lanes, entry 2 of all lanes, and so on, and after these what was recorded between
+ * the lanes and after them; walk_back() does the same from the end. What the lanes have in common,
+ * such as a matrix, is then fetched once for many of them.
  *
  * That is not the order of the tape. The numbers are the same if
  *
@@ -12,13 +12,13 @@
  *     group of lanes, such as a cache, and is filled by earlier entries of this lane or of lanes
  *     before it.
  *
- * Lanes for which this does not hold, or for which there is no memory, are unlike: they are computed
- * in the order of the tape. Operations are compared every time. What is read and written is looked
- * at the first ALL_TIMES times, then every SOME_TIMES-th time: it takes a tenth of a small step, and
- * a program does not change it without another operation, as a rule. Once lanes are computed,
+ * Lanes for which this does not hold, or for which there is no memory, are unlike: they are
+ * computed in the order of the tape. Operations are compared every time. Operands are checked the
+ * first ALL_TIMES times, then every SOME_TIMES-th time: the check takes a tenth of a small step,
+ * and a program rarely changes its operands without its operations. Once lanes are computed,
  * tape_lane() does nothing until tape_mark() or tape_drop().
  */
-#include "fast.h"
+#include "private.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -64,18 +64,6 @@ static size_t place_of(const Tape *t, const double *x)
     return 0;  // on no chunk: a parameter on another tape
 }
 
-// The count of values that an extent means.
-static size_t extent_of(const Entry *e, Extent extent)
-{
-    switch (extent) {
-    case NO_VALUES: return 0;
-    case N_VALUES: return e->n;
-    case A_ROW: return e->length;
-    case N_ROWS: return (size_t)(e->n - 1) * e->stride + e->length;
-    }
-    return 0;
-}
-
 static bool more_lanes(struct Lanes *lanes)
 {
     if (lanes->n < lanes->max) return true;
@@ -89,9 +77,9 @@ static bool more_lanes(struct Lanes *lanes)
     return true;
 }
 
-// Notes an operand that is neither the lane's own nor a parameter. Lanes that are alike have the
-// same ones.
-static bool is_outside(struct Lanes *lanes, size_t k, Operand operand)
+// Notes an operand that is neither the lane's own nor a parameter. false: the first lane has none
+// there, or no memory.
+static bool note_outside(struct Lanes *lanes, size_t k, Operand operand)
 {
     size_t i = lanes->next++;
     if (lanes->n > 1) {
@@ -109,9 +97,9 @@ static bool is_outside(struct Lanes *lanes, size_t k, Operand operand)
     return true;
 }
 
-// Is the lane that ends like the first one? Nearly all of its operands are its own, in the chunk
-// where it begins, or parameters, in the first chunk.
-static bool is_like(Tape *t)
+// Compares the lane that ends with the first one. false: they are not alike, or no memory. Nearly
+// all operands are its own, in the chunk where it begins, or parameters, in the first chunk.
+static bool compare_lane(Tape *t)
 {
     struct Lanes *lanes = t->lanes;
     const Lane *lane = &lanes->lane[lanes->n - 1];
@@ -129,10 +117,10 @@ static bool is_like(Tape *t)
         if (!lanes->look) continue;
         uintptr_t out = (uintptr_t)e->out, a = (uintptr_t)e->a, b = (uintptr_t)e->b;
         bool a_is_in = a - own < own_bytes || a - parameters < bytes;
-        if (!a_is_in && !is_outside(lanes, k, A)) return false;
+        if (!a_is_in && !note_outside(lanes, k, A)) return false;
         bool b_is_in = !b || b - own < own_bytes || b - parameters < bytes;
-        if (!b_is_in && !is_outside(lanes, k, B)) return false;
-        if (out - own >= own_bytes && !is_outside(lanes, k, OUT)) return false;
+        if (!b_is_in && !note_outside(lanes, k, B)) return false;
+        if (out - own >= own_bytes && !note_outside(lanes, k, OUT)) return false;
     }
     return lanes->next == lanes->n_outsides;
 }
@@ -161,8 +149,8 @@ static bool is_read(const struct Lanes *lanes, Span span)
     return false;
 }
 
-// Does a lane stay within what its group has in common, and fill none of what lanes before it read?
-// Widens what is read and written to what lanes up to this one do.
+// Does the lane stay within its group's common vectors, and write nothing that an earlier lane
+// reads? Widens the spans of the group by those of this lane.
 static bool lane_in_time(const Tape *t, const Lane *lane, Span common)
 {
     struct Lanes *lanes = t->lanes;
@@ -218,14 +206,13 @@ static bool in_time(const Tape *t)
     return group_in_time(t, begin, lanes->n);
 }
 
-// The lane that is open ends.
 void tape_end_lanes(Tape *t)
 {
     if (!t->faster || !t->lanes->open) return;
     struct Lanes *lanes = t->lanes;
     lanes->open = false;
     lanes->lane[lanes->n - 1].end = place_now(t);
-    if (!lanes->unlike) lanes->unlike = !is_like(t);
+    if (!lanes->unlike) lanes->unlike = !compare_lane(t);
 }
 
 void tape_lane(Tape *t)
@@ -261,7 +248,7 @@ static void do_lanes(void *context, size_t part, size_t n_parts)
     shared->part(shared->t, shared->lanes + first, n, shared->k);
 }
 
-// About as many multiply-adds as take the time of one entry.
+// How many multiply-adds take as long as this entry.
 static size_t work_of(const Entry *e)
 {
     bool slow = e->op == OP_SOFTMAX || e->op == OP_EXP || e->op == OP_LOG || e->op == OP_POW;
@@ -269,9 +256,9 @@ static size_t work_of(const Entry *e)
     return values * (slow ? 16 : e->length > 0 ? 2 : 4) + 64;
 }
 
-// Cuts lanes into up to max parts, only where all operands of the lanes after a cut lie behind those
-// of the lanes before it. So do their gradients, a chunk further on. Lanes whose operands are in
-// another order stay together.
+// Cuts lanes into up to max parts, only where all operands of the lanes after a cut lie behind
+// those of the lanes before it. So do their gradients, a chunk further on. Lanes whose operands are
+// in another order stay together.
 static size_t cut_lanes(Entry *const *lanes, size_t n, size_t k, size_t *cuts, size_t max)
 {
     const OpRules *rules = &operations[lanes[0][k].op];
@@ -328,35 +315,50 @@ static bool clear(double *values, size_t n)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * The two walks.
+ * All fast versions of operations, and the two walks that use them.
  */
+#ifdef VECTORS
+#define FAST(f, b, file)                                                                           \
+    .forward = f, .backward = b, .names = {#f, #b, "forward_lanes", "backward_lanes"},             \
+    .files = {"support/engine/" file, "support/engine/products.c"}
+#define WITH_LANES .forward_lanes = forward_lanes, .backward_lanes = backward_lanes
+FastOperation fast_operations[N_OPS] = {
+    [OP_LINEAR] = {FAST(fast_linear_forward, fast_linear_backward, "products.c"), WITH_LANES},
+    [OP_ROW_DOTS] = {FAST(fast_row_dots_forward, fast_row_dots_backward, "kernels.c"), WITH_LANES},
+    [OP_WEIGHTED_SUM] = {FAST(fast_weighted_sum_forward, fast_weighted_sum_backward, "kernels.c"),
+                         WITH_LANES},
+    [OP_SOFTMAX] = {FAST(fast_softmax_forward, fast_softmax_backward, "softmax.c")},
+};
+#else
+FastOperation fast_operations[N_OPS];  // none
+#endif
+
 static bool forward_one(Entry *e)
 {
-    bool (*faster)(Entry *) = fast_operations[e->op].forward;
-    return faster && faster(e);
+    bool (*way)(Entry *) = fast_operations[e->op].forward;
+    return way && way(e);
+}
+
+static void compute_one(Entry *e)
+{
+    if (!forward_one(e)) operations[e->op].forward(e);
+}
+
+static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k)
+{
+    (void)t;
+    for (size_t lane = 0; lane < n; lane++) compute_one(&lanes[lane][k]);
 }
 
 // Entry k of n lanes; a single entry is entry 0 of one lane.
-static void forward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k)
-{
-    Op op = lanes[0][k].op;
-    bool (*faster)(Entry *) = fast_operations[op].forward;
-    void (*plain)(Entry *) = operations[op].forward;
-    (void)t;
-    for (size_t lane = 0; lane < n; lane++) {
-        Entry *e = &lanes[lane][k];
-        if (!faster || !faster(e)) plain(e);
-    }
-}
-
 static void backward_some(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 {
     Op op = lanes[0][k].op;
-    bool (*faster)(const Tape *, Entry *) = fast_operations[op].backward;
+    bool (*way)(const Tape *, Entry *) = fast_operations[op].backward;
     void (*plain)(const Tape *, const Entry *) = operations[op].backward;
     for (size_t lane = n; lane-- > 0;) {
         Entry *e = &lanes[lane][k];
-        if (!faster || !faster(t, e)) plain(t, e);
+        if (!way || !way(t, e)) plain(t, e);
     }
 }
 
@@ -377,10 +379,7 @@ static void backward_all(const Tape *t, Entry *const *lanes, size_t n, size_t k)
 // The entries from number i to `end`, in the order of the tape.
 static void compute_some(Tape *t, size_t i, size_t end)
 {
-    for (; i < end; i++) {
-        Entry *e = &t->entries[i];
-        if (!forward_one(e)) operations[e->op].forward(e);
-    }
+    for (; i < end; i++) compute_one(&t->entries[i]);
 }
 
 static void compute(Tape *t)
@@ -420,15 +419,15 @@ static bool backward_one(Tape *t, size_t *i)
         return true;
     }
     Entry *e = &t->entries[*i];
-    bool (*faster)(const Tape *, Entry *) = fast_operations[e->op].backward;
-    return faster && faster(t, e);
+    bool (*way)(const Tape *, Entry *) = fast_operations[e->op].backward;
+    return way && way(t, e);
 }
 
-static const Faster faster = {forward_one, backward_one, clear, compute, forget_lanes, free_lanes};
+static const Faster engine = {forward_one, backward_one, clear, compute, forget_lanes, free_lanes};
 
 bool install_faster(Tape *t)
 {
     t->lanes = calloc(1, sizeof *t->lanes);
-    t->faster = t->lanes ? &faster : NULL;
+    t->faster = t->lanes ? &engine : NULL;
     return t->faster;
 }

@@ -4,13 +4,13 @@
  * nobody adds up what others computed. Parts begin at multiples of the size of a tile and sums are
  * taken in the same order whatever the cuts are, so the number of threads changes no bits.
  *
- *   worth it   parts_of() in fast.h decides by the number of multiply-adds: a part takes at least
- *              as long as threads need to meet
+ *   worth it   parts_of() in private.h decides by the number of multiply-adds: a part takes at
+ *              least as long as threads need to meet
  *   lanes      outputs and gradients of inputs of a small matrix are cut by lanes: each thread
  *              copies the whole matrix, but a lane stays in the cache of one processor from entry
  *              to entry
- *   columns    those of a large matrix, and gradients of weights, are cut by columns of the result
- *              first, so that of the matrix nothing is copied twice
+ *   columns    a large matrix, and gradients of weights, are cut by columns of the result first:
+ *              then no thread copies what another copies
  *   attention  documents have nothing in common: see share_lanes() in lanes.c; a single one is cut
  *              by lanes or rows, fewer of them where more is seen
  */
@@ -29,11 +29,8 @@ typedef struct {
 
 static void multiply(const Task *task)
 {
-    if (task->use == FEW_OUTPUTS || task->use == FEW_GRADIENTS) {
-        multiply_few_lanes(task);
-    } else {
-        multiply_matrices(task);
-    }
+    bool few = task->use == FEW_OUTPUTS || task->use == FEW_GRADIENTS;
+    (few ? multiply_few_lanes : multiply_matrices)(task);
 }
 
 // The count of units of this size in n things; the last unit is larger, if some are left over.
@@ -70,17 +67,15 @@ static void do_part(void *context, size_t part, size_t n_parts)
     (void)n_parts;
     Task task = plan->tasks[which];
     size_t across = plan->across[which], down = plan->down[which];
-    size_t i = (part - which * parts_of_first) % across,
-           j = (part - which * parts_of_first) / across;
+    size_t nth = part - which * parts_of_first, i = nth % across, j = nth / across;
     bool same = task.p->rows[0] == task.p->rows[task.p->n - 1];  // all lanes see all rows
     Slope rows = same ? EVEN : task.use == WEIGHTS ? FALLING : RISING;
     Slope columns = same || task.use != OUTPUTS ? EVEN : FALLING;
-    size_t n_rows = task.end, n_columns = task.right;
     assert(j < down && task.first == 0 && task.left == 0);
-    task.left = cut_units(n_columns, WIDTH, across, i, columns);
-    task.right = cut_units(n_columns, WIDTH, across, i + 1, columns);
-    task.first = cut_units(n_rows, DOWN, down, j, rows);
-    task.end = cut_units(n_rows, DOWN, down, j + 1, rows);
+    task.left = cut_units(task.right, WIDTH, across, i, columns);
+    task.right = cut_units(task.right, WIDTH, across, i + 1, columns);
+    task.first = cut_units(task.end, DOWN, down, j, rows);
+    task.end = cut_units(task.end, DOWN, down, j + 1, rows);
     multiply(&task);
 }
 
@@ -89,14 +84,14 @@ void multiply_tasks(const Task *tasks, size_t n, size_t work)
     assert(n >= 1 && n <= MAX_TASKS);
     Plan plan = {.tasks = tasks, .n = n};
     size_t parts = parts_of(work), wanted = parts < 2 * n ? 1 : parts / n, n_parts = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (parts < 2) {
-            multiply(&tasks[i]);
-        } else {
-            n_parts += cut_task(&tasks[i], wanted, &plan.across[i], &plan.down[i]);
-        }
+    if (parts < 2) {
+        for (size_t i = 0; i < n; i++) multiply(&tasks[i]);
+        return;
     }
-    if (n_parts > 0) share(do_part, &plan, n_parts);
+    for (size_t i = 0; i < n; i++) {
+        n_parts += cut_task(&tasks[i], wanted, &plan.across[i], &plan.down[i]);
+    }
+    share(do_part, &plan, n_parts);
 }
 
 #endif

@@ -3,8 +3,11 @@
  * y = w x and its two gradients, for linear, and in attention for row dots and weighted sums. They
  * promise what linear_forward() and the others in autograd.c define; sums are taken in another
  * order, so last bits differ. Neighboring lanes are one product if they use the same rows and all
- * their other operands are distinct, in the order of the lanes. plan.c shares a product among
- * threads; tiles.c and kernels.c do the arithmetic.
+ * their other operands are distinct, in the order of the lanes.
+ *
+ * How an Entry is computed: it joins those of other lanes in a Product; each use of the product is
+ * a Task; the Plan of plan.c cuts tasks into smaller ones for threads; tiles.c does a task Block by
+ * Block, and each block Tile by Tile, or kernels.c does it, if there are few lanes.
  */
 #include "tiles.h"
 
@@ -33,28 +36,16 @@ static inline bool can_join(const Tape *t, const Entry *e, const Entry *before)
 }
 
 // Joins entry k of up to MAX_LANES neighboring lanes into one product, from the first lane or, if
-// `last`, from the last. A weighted sum goes from y to x, the others from x to y.
+// `last`, from the last.
 static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n, size_t k,
                        bool last)
 {
-    for (p->n = 1; p->n < n && p->n < MAX_LANES; p->n++) {
-        size_t lane = last ? n - p->n : p->n;
+    size_t joined = 1;
+    for (; joined < n && joined < MAX_LANES; joined++) {
+        size_t lane = last ? n - joined : joined;
         if (!can_join(t, &lanes[lane][k], &lanes[lane - 1][k])) break;
     }
-    lanes += last ? n - p->n : 0;
-    const Entry *e = &lanes[0][k];
-    bool weighted = e->op == OP_WEIGHTED_SUM;
-    p->t = t;
-    p->w = e->b;
-    p->stride = e->stride;
-    p->cols = e->length;
-    p->c = e->op == OP_ROW_DOTS ? e->c : 1;
-    for (size_t lane = 0; lane < p->n; lane++) {
-        e = &lanes[lane][k];
-        p->x[lane] = weighted ? e->out : e->a;
-        p->y[lane] = weighted ? e->a : e->out;
-        p->rows[lane] = e->n;
-    }
+    fill_product(p, t, lanes + (last ? n - joined : 0), joined, k);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
  *
  * Vectors are loaded just as they were stored, because a load across two stores would wait.
  */
-#include "fast.h"
+#include "private.h"
 
 #ifdef VECTORS
 

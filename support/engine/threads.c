@@ -20,12 +20,13 @@
  * has any. If some cannot be started, those that run do it all. Signals go to the main thread. Part
  * of a part may be more shared work: the thread that meets it does it alone.
  *
- * Built with -DAUTOGRAD_LANES where there are POSIX threads. Elsewhere share() is a plain loop.
+ * Built with -DAUTOGRAD_LANES where there are POSIX threads, and vectors: GCC or clang, optimized,
+ * true doubles, no -DAUTOGRAD_PLAIN (see private.h). Elsewhere share() is a plain loop.
  */
 #define _XOPEN_SOURCE 700
 #include "threads.h"
 
-#include "fast.h"
+#include "private.h"
 
 #include <assert.h>
 
@@ -56,14 +57,16 @@ static struct Pool {
     _Alignas(64) atomic_size_t done;           // parts
     _Alignas(64) atomic_size_t awake;          // workers
     atomic_int stop, busy;                     // as bool, which some machines cannot exchange
-    Part *part;                                // the work
+    // Protected by `busy` alone: a thread that finds it set shares nothing and changes none of it.
+    Part *part;  // the work
     void *context;
     size_t n_parts;
     size_t n_workers, limit;  // limit: of workers that are awake
-    size_t calls;             // that no worker has answered yet
     bool started;
     double alone_until;  // a time: until then, nothing is shared
     pthread_t *workers;  // [n_workers]
+    // Guarded by the mutex.
+    size_t calls;  // that no worker has answered yet
     pthread_mutex_t mutex;
     pthread_cond_t called;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER};
@@ -175,15 +178,11 @@ static double seconds(void)
 // own: seconds that this thread has worked
 static void wait_until_done(double own)
 {
+    const struct timespec nap = {.tv_nsec = 50000};
     double start = seconds();
-    for (int i = 0; atomic_load(&pool.done) < pool.n_parts; i++) {
-        if (i < SPINS) {
-            spin(i);
-        } else {
-            i--;
-            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-        }
-    }
+    int i = 0;
+    while (i < SPINS && atomic_load(&pool.done) < pool.n_parts) spin(i++);
+    while (atomic_load(&pool.done) < pool.n_parts) nanosleep(&nap, NULL);
     double late = seconds() - start;
     if (late > own + LATE) pool.alone_until = start + 9 * late;
 }

@@ -16,8 +16,7 @@ extern size_t missing_threads;   // how many could not be started
 // Sets the number of threads. No more of them work at a time than there are processors. Running
 // ones end first; new ones start with the first shared work. 0 counts as 1.
 void set_threads(size_t n, size_t n_processors);
-// Does all parts and returns. Part 0 is begun first. Nobody is woken for work that has no more parts
-// than there are threads.
+// Does all parts and returns. Nobody is woken for work that has no more parts than threads.
 void share(Part *part, void *context, size_t n_parts);
 // Before exit(): returns to the first thread that calls it, and to no other.
 void end_alone(void);

@@ -16,7 +16,7 @@
  *           enough sums that none waits for the one before.
  *
  * Sums start at zero for every block and are added to the result at its end, whatever the tile: so
- * how a product is cut into parts changes no bits.
+ * how a product is cut into parts changes no bits. products.c says how an entry gets here.
  */
 #include "tiles.h"
 
@@ -24,8 +24,8 @@
 
 #ifdef VECTORS
 
-typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
-typedef Wide WideThere __attribute__((aligned(8), may_alias));  // among doubles in memory
+typedef double TileVec __attribute__((vector_size(TILE_VEC * sizeof(double))));
+typedef TileVec StoredTileVec __attribute__((aligned(8), may_alias));  // among doubles in memory
 
 typedef struct {
     double *const *c;  // [down] rows of the result; WIDTH of each, from c_at on, are computed
@@ -39,12 +39,12 @@ typedef struct {
 // while the sums are taken.
 static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
 {
-    Wide sums[DOWN][ACROSS];
+    TileVec sums[DOWN][ACROSS];
     const double *a = t->a, *b = t->b;
     size_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, k = t->depth;
     bool add = t->add;
     for (size_t r = 0; r < down; r++) {
-        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = (Wide){0};
+        for (size_t i = 0; i < ACROSS; i++) sums[r][i] = (TileVec){0};
         for (size_t j = 0; k >= 32 && j < WIDTH; j += 8)
             __builtin_prefetch(t->c[r] + t->c_at + j, 1);
     }
@@ -53,14 +53,14 @@ static ALWAYS_INLINE void tile_of(const Tile *t, size_t down)
         for (size_t r = 0; r < down; r++) ak[r] = a[r * a_row];
         for (size_t i = 0; i < ACROSS; i++) {
             // volatile: the compiler neither moves nor repeats it; else it runs out of registers
-            Wide bki = *(const volatile WideThere *)(b + i * WIDE);
+            TileVec bki = *(const volatile StoredTileVec *)(b + i * TILE_VEC);
             for (size_t r = 0; r < down; r++) sums[r][i] += ak[r] * bki;
         }
         a += a_k;
         b += b_k;
     } while (--k > 0);
     for (size_t r = 0; r < down; r++) {
-        WideThere *c = (WideThere *)(t->c[r] + t->c_at);
+        StoredTileVec *c = (StoredTileVec *)(t->c[r] + t->c_at);
         for (size_t i = 0; add && i < ACROSS; i++) sums[r][i] += c[i];
         for (size_t i = 0; i < ACROSS; i++) c[i] = sums[r][i];
     }
@@ -86,11 +86,11 @@ static inline size_t tile_rows(size_t n)
 /* ------------------------------------------------------------------------------------------------
  * Copies.
  */
-// to[j] = c * from[j], and zero from j = n to room. It may copy some numbers more, up to a vector.
+// to[j] = scale * from[j], and zero from j = n to room. It may copy more, up to a whole vector.
 static ALWAYS_INLINE void copy_row(double *restrict to, const double *restrict from, size_t n,
-                                   size_t room, double c)
+                                   size_t room, double scale)
 {
-    for (size_t j = 0; j < n; j += VEC) store(to + j, c * load(from + j));
+    for (size_t j = 0; j < n; j += VEC) store(to + j, scale * load(from + j));
     for (size_t j = n; j < room; j++) to[j] = 0;
 }
 
@@ -119,9 +119,10 @@ static NOINLINE void pack_transpose(double *panel, const double *w, size_t strid
     }
 }
 
-// Rows of the result at a time: whole tiles. And from row to row of a block, so that not all of
-// them meet in the same cache lines.
-enum { BLOCK_ROWS = DEPTH / DOWN * DOWN, PITCH = DEPTH + 8 };
+enum {
+    BLOCK_ROWS = DEPTH / DOWN * DOWN,  // rows of the result at a time: whole tiles
+    PITCH = DEPTH + 8,                 // from row to row of a block: in other cache lines
+};
 
 // How many of n rows, from `first` on, does a lane see?
 static inline size_t seen_from(const Product *p, size_t lane, size_t first, size_t n)
@@ -129,17 +130,16 @@ static inline size_t seen_from(const Product *p, size_t lane, size_t first, size
     return p->rows[lane] > first ? smaller(p->rows[lane] - first, n) : 0;
 }
 
-// block[lane][.] = c times the numbers of each lane from `at` on, for lanes from `first` to `end`
-static void copy_block(double *block, const Task *task, size_t first, size_t end, size_t at,
-                       size_t n)
+// to[lane][.] = scale times the numbers of each lane from `at` on, for lanes from `first` to `end`
+static void copy_lanes(double *to, const Task *task, size_t first, size_t end, size_t at, size_t n)
 {
     const Product *p = task->p;
     bool whole = task->use == OUTPUTS || p->rows[0] == p->rows[p->n - 1];
     double *const *from = task->use == OUTPUTS ? p->x : p->y;
     size_t from_at = at + (task->use == OUTPUTS ? task->x_at : task->y_at);
-    for (size_t lane = first; lane < end; lane++, block += PITCH) {
+    for (size_t lane = first; lane < end; lane++, to += PITCH) {
         size_t seen = whole ? n : seen_from(p, lane, at, n);
-        copy_row(block, from[lane] + from_at, seen, n, p->c);
+        copy_row(to, from[lane] + from_at, seen, n, p->scale);
     }
 }
 
@@ -147,65 +147,67 @@ static void copy_block(double *block, const Task *task, size_t first, size_t end
  * A product.
  */
 typedef struct {
-    size_t i0, n_i, k0, depth;  // the block: some rows of the result, some values of k
-    size_t j0, width;           // the panel: some columns
+    size_t i0, n_i, k0, depth;  // some rows of the result, some values of k
+    size_t j0, width;           // its panel: some columns
     double *const *c;           // [n_i] the rows of the result; their first column is at c_at
     size_t c_at;
     double *w[BLOCK_ROWS];  // [n_i] these rows, if they are of w
     Tile tile;
-} Place;
+} Block;
 
-// Rows of c and a for the block.
-static void take_block(Place *at, const Task *task, double *block)
+// The block's rows of c, and of a, these in room: [MAX_LANES][PITCH].
+static void take_block(Block *block, const Task *task, double *room)
 {
     const Product *p = task->p;
-    at->tile = (Tile){.a = block, .a_row = PITCH, .a_k = 1, .depth = at->depth};
-    at->tile.add = task->add || at->k0 > 0;
-    if (task->use == WEIGHTS) {
-        at->tile.a_row = 1;
-        at->tile.a_k = PITCH;
-        at->c = at->w;
-        at->c_at = task->w_at;
-        for (size_t i = 0; i < at->n_i; i++) at->w[i] = p->w + (at->i0 + i) * p->stride;
-        copy_block(block, task, 0, p->n, at->i0, at->n_i);
+    bool weights = task->use == WEIGHTS;
+    block->tile = (Tile){.a = room, .depth = block->depth, .add = task->add || block->k0 > 0};
+    block->tile.a_row = weights ? 1 : PITCH;
+    block->tile.a_k = weights ? PITCH : 1;
+    if (weights) {
+        block->c = block->w;
+        block->c_at = task->w_at;
+        for (size_t i = 0; i < block->n_i; i++) block->w[i] = p->w + (block->i0 + i) * p->stride;
+        copy_lanes(room, task, 0, p->n, block->i0, block->n_i);
     } else {
-        at->c = (task->use == OUTPUTS ? p->y : p->x) + at->i0;
-        at->c_at = task->use == OUTPUTS ? task->y_at : task->x_at;
-        copy_block(block, task, at->i0, at->i0 + at->n_i, at->k0, at->depth);
+        block->c = (task->use == OUTPUTS ? p->y : p->x) + block->i0;
+        block->c_at = task->use == OUTPUTS ? task->y_at : task->x_at;
+        copy_lanes(room, task, block->i0, block->i0 + block->n_i, block->k0, block->depth);
     }
 }
 
 // b from column j0 on, in room: [depth][WIDTH]; or w itself, if it is small enough to stay in L1.
-static void take_panel(Place *at, const Task *task, double *room)
+static void take_panel(Block *block, const Task *task, double *room)
 {
     const Product *p = task->p;
+    size_t stride = p->stride;
     const double *w = p->w + task->w_at;
-    at->width = smaller(task->right - at->j0, WIDTH);
-    at->tile.c_at = at->c_at + at->j0;
-    bool small = at->width == WIDTH && at->depth * p->stride <= DEPTH * WIDTH;
+    block->width = smaller(task->right - block->j0, WIDTH);
+    block->tile.c_at = block->c_at + block->j0;
+    bool small = block->width == WIDTH && block->depth * stride <= DEPTH * WIDTH;
     bool in_place = task->use == INPUTS && small;
-    at->tile.b = in_place ? w + at->k0 * p->stride + at->j0 : room;
-    at->tile.b_k = in_place ? p->stride : WIDTH;
+    block->tile.b = in_place ? w + block->k0 * stride + block->j0 : room;
+    block->tile.b_k = in_place ? stride : WIDTH;
     if (in_place) return;
     if (task->use == OUTPUTS) {
-        pack_transpose(room, w + at->j0 * p->stride + at->k0, p->stride, at->depth, at->width);
+        w += block->j0 * stride + block->k0;
+        pack_transpose(room, w, stride, block->depth, block->width);
         return;
     }
-    for (size_t k = at->k0; k < at->k0 + at->depth; k++, room += WIDTH) {
-        const double *row = task->use == WEIGHTS ? p->x[k] + task->x_at : w + k * p->stride;
-        copy_row(room, row + at->j0, at->width, WIDTH, 1);
+    for (size_t k = block->k0; k < block->k0 + block->depth; k++, room += WIDTH) {
+        const double *row = task->use == WEIGHTS ? p->x[k] + task->x_at : w + k * stride;
+        copy_row(room, row + block->j0, block->width, WIDTH, 1);
     }
 }
 
 // A tile of which not all columns are there, or which not all lanes see: computed aside, without
 // what none of its lanes sees, then copied.
-static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, size_t down)
+static void partial_tile(const Task *task, const Block *block, Tile t, size_t i, size_t down)
 {
     const Product *p = task->p;
     size_t last = i + down - 1, from = 0;
     double sums[DOWN][WIDTH], *rows[DOWN];
-    if (task->use == OUTPUTS && p->rows[last] <= at->j0) return;
-    if (task->use == INPUTS) t.depth = seen_from(p, last, at->k0, t.depth);
+    if (task->use == OUTPUTS && p->rows[last] <= block->j0) return;
+    if (task->use == INPUTS) t.depth = seen_from(p, last, block->k0, t.depth);
     while (task->use == WEIGHTS && p->rows[from] <= i) from++;
     t.a += from * t.a_k;
     t.b += from * t.b_k;
@@ -219,24 +221,25 @@ static void partial_tile(const Task *task, const Place *at, Tile t, size_t i, si
     tile(&aside, down);
     for (size_t r = 0; r < down; r++) {
         double *c = t.c[r] + t.c_at;
-        size_t n = task->use == OUTPUTS ? seen_from(p, i + r, at->j0, at->width) : at->width;
+        size_t n = block->width;
+        if (task->use == OUTPUTS) n = seen_from(p, i + r, block->j0, n);
         for (size_t j = 0; j < n; j++) c[j] = (t.add ? c[j] : 0) + sums[r][j];
     }
 }
 
-static void multiply_panel(const Task *task, const Place *at)
+static void multiply_panel(const Task *task, const Block *block)
 {
     const Product *p = task->p;
-    bool whole = at->width == WIDTH && p->rows[0] == p->rows[p->n - 1];
-    Tile t = at->tile;
-    for (size_t i = 0, down; i < at->n_i; i += down) {
-        down = tile_rows(at->n_i - i);
-        t.c = at->c + i;
-        t.a = at->tile.a + i * t.a_row;
+    bool whole = block->width == WIDTH && p->rows[0] == p->rows[p->n - 1];
+    Tile t = block->tile;
+    for (size_t i = 0, down; i < block->n_i; i += down) {
+        down = tile_rows(block->n_i - i);
+        t.c = block->c + i;
+        t.a = block->tile.a + i * t.a_row;
         if (whole) {
             tile(&t, down);
         } else {
-            partial_tile(task, at, t, at->i0 + i, down);
+            partial_tile(task, block, t, block->i0 + i, down);
         }
     }
 }
@@ -244,22 +247,22 @@ static void multiply_panel(const Task *task, const Place *at)
 void multiply_matrices(const Task *task)
 {
     // too large for a small stack
-    static _Thread_local _Alignas(64) double block[MAX_LANES * PITCH], panel[DEPTH * WIDTH];
+    static _Thread_local _Alignas(64) double a_room[MAX_LANES * PITCH], b_room[DEPTH * WIDTH];
     const Product *p = task->p;
     assert(p->n <= MAX_LANES && task->first % DOWN == 0 && task->left % WIDTH == 0);
     size_t rows = p->rows[p->n - 1];
     assert(task->end <= (task->use == WEIGHTS ? rows : p->n));
     assert(task->right <= (task->use == OUTPUTS ? rows : p->cols));
     size_t n_k = task->use == WEIGHTS ? p->n : task->use == OUTPUTS ? p->cols : rows;
-    Place at;
-    for (at.k0 = 0; at.k0 < n_k; at.k0 += DEPTH) {
-        at.depth = smaller(n_k - at.k0, DEPTH);
-        for (at.i0 = task->first; at.i0 < task->end; at.i0 += at.n_i) {
-            at.n_i = smaller(task->end - at.i0, BLOCK_ROWS);
-            take_block(&at, task, block);
-            for (at.j0 = task->left; at.j0 < task->right; at.j0 += WIDTH) {
-                take_panel(&at, task, panel);
-                multiply_panel(task, &at);
+    Block block;
+    for (block.k0 = 0; block.k0 < n_k; block.k0 += DEPTH) {
+        block.depth = smaller(n_k - block.k0, DEPTH);
+        for (block.i0 = task->first; block.i0 < task->end; block.i0 += block.n_i) {
+            block.n_i = smaller(task->end - block.i0, BLOCK_ROWS);
+            take_block(&block, task, a_room);
+            for (block.j0 = task->left; block.j0 < task->right; block.j0 += WIDTH) {
+                take_panel(&block, task, b_room);
+                multiply_panel(task, &block);
             }
         }
     }

@@ -102,22 +102,14 @@ typedef struct {
     bool growing;  // each lane has a row more than the lane before, as in attention
 } Shape;
 
-static size_t extent_of(Extent extent, const Entry *e)
-{
-    return extent == NO_VALUES  ? 0
-           : extent == N_VALUES ? e->n
-           : extent == A_ROW    ? e->length
-                                : (size_t)(e->n - 1) * e->stride + e->length;
-}
-
 // Records an entry of any operation, with new values for its operands and its result. Rows are new
 // if there are none.
 static void record_entry(Tape *t, Entry e)
 {
     const OpRules *rules = &operations[e.op];
-    e.a = operand(t, extent_of(rules->a, &e));
-    if (rules->b && !e.b) e.b = operand(t, extent_of(rules->b, &e));
-    e.out = operand(t, extent_of(rules->out, &e));
+    e.a = operand(t, extent_of(&e, rules->a));
+    if (rules->b && !e.b) e.b = operand(t, extent_of(&e, rules->b));
+    e.out = operand(t, extent_of(&e, rules->out));
     Entry *at = &t->entries[t->n_entries++];
     *at = e;
     if (!t->waiting && !(t->faster && t->faster->forward(at))) rules->forward(at);
@@ -129,7 +121,7 @@ static void record_lanes(Tape *t, Op op, Shape shape)
     e.n = shape.n + (shape.growing ? shape.lanes - 1 : 0);
     e.c = op == OP_POW ? 2 : 0.7;
     restart(t);
-    if (operations[op].b == N_ROWS) e.b = operand(t, extent_of(N_ROWS, &e));
+    if (operations[op].b == N_ROWS) e.b = operand(t, extent_of(&e, N_ROWS));
     for (uint32_t lane = 0; lane < shape.lanes; lane++) {
         tape_lane(t);
         if (shape.growing) e.n = shape.n + lane;
@@ -153,9 +145,9 @@ static void try_shapes(Tape *t, Op op, bool lanes)
         for (size_t tape = 0; tape < 2; tape++) record_lanes(&t[tape], op, shapes[i]);
         for (size_t k = 0; k < t[0].n_entries; k++) {
             const Entry *e = &t[0].entries[k], *fast = &t[1].entries[k];
-            compare_values(t, e->out, fast->out, extent_of(rules->out, e));
-            compare_values(t, e->a, fast->a, extent_of(rules->a, e));
-            if (rules->b) compare_values(t, e->b, fast->b, extent_of(rules->b, e));
+            compare_values(t, e->out, fast->out, extent_of(e, rules->out));
+            compare_values(t, e->a, fast->a, extent_of(e, rules->a));
+            if (rules->b) compare_values(t, e->b, fast->b, extent_of(e, rules->b));
         }
     }
 }
@@ -185,7 +177,7 @@ static void prove_fast(Tape *t, Op op)
         snprintf(what, sizeof what, "%s and %s in engine/", name, fast.names[i]);
         same = agrees(relative(back ? gradients : values), SAME, what,
                       "%s() in autograd.c and %s() in %s differ; running %s()", name, fast.names[i],
-                      fast.file, name);
+                      fast.files[lanes], name);
     }
     if (!same) fast_operations[op] = (FastOperation){0};
 }
@@ -197,7 +189,7 @@ static void prove_fast(Tape *t, Op op)
 static double weighted_result(const Tape *t, Entry *e)
 {
     double sum = 0, *weights = grad(t, e->out);
-    size_t n = extent_of(operations[e->op].out, e);
+    size_t n = extent_of(e, operations[e->op].out);
     operations[e->op].forward(e);
     for (size_t i = 0; i < n; i++) sum += weights[i] * e->out[i];
     return sum;
@@ -208,7 +200,7 @@ static bool prove_operand(const Tape *t, Entry *e, char letter)
 {
     double *x = letter == 'b' ? e->b : e->a, worst = 0, largest = 1e-3, h = 1e-5;
     double expected = 0, added = 0, *g = grad(t, x);
-    size_t n = extent_of(letter == 'b' ? operations[e->op].b : operations[e->op].a, e);
+    size_t n = extent_of(e, letter == 'b' ? operations[e->op].b : operations[e->op].a);
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(g[i]));
     for (size_t i = 0; i < n; i++) {
         double old = x[i];
@@ -246,7 +238,7 @@ static Entry *record_derivative(Tape *t, Op op, size_t n, size_t length)
         for (size_t i = 0; positive && i < t->n_values; i++) t->chunk[i] = fabs(t->chunk[i]);
         ag_clear_grad(t, t->chunk, t->n_values);
         Entry *at = t->entries;
-        ag_fill(grad(t, at->out), extent_of(operations[op].out, at), draw, NULL);
+        ag_fill(grad(t, at->out), extent_of(at, operations[op].out), draw, NULL);
         if (isfinite(weighted_result(t, at))) return at;
     }
     return NULL;

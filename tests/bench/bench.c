@@ -88,10 +88,10 @@ static double now(void)
 }
 
 #ifdef VECTORS
-typedef double Wide __attribute__((vector_size(WIDE * sizeof(double))));
+typedef double TileVec __attribute__((vector_size(TILE_VEC * sizeof(double))));
 #else  // where there are no vectors, numbers do as well
-#define WIDE 1
-typedef double Wide;
+#define TILE_VEC 1
+typedef double TileVec;
 #endif
 
 // The machine's own peak, in multiply-adds per second: as many independent ones as it can keep in
@@ -99,7 +99,7 @@ typedef double Wide;
 static double peak(void)
 {
     enum { IN_FLIGHT = 10, TIMES = 20000 };
-    Wide a[IN_FLIGHT];
+    TileVec a[IN_FLIGHT];
     double best = 0, sum = 0;
     memcpy(&a[0], (double[8]){1}, sizeof a[0]);
     for (int k = 1; k < IN_FLIGHT; k++) a[k] = a[0] + k;
@@ -108,12 +108,12 @@ static double peak(void)
         for (int i = 0; i < TIMES; i++) {
             for (int k = 0; k < IN_FLIGHT; k++) a[k] = a[k] * 0.999999 + 1e-6;
         }
-        best = fmax(best, (double)IN_FLIGHT * WIDE * TIMES / (now() - start));
+        best = fmax(best, (double)IN_FLIGHT * TILE_VEC * TIMES / (now() - start));
     }
     for (int k = 1; k < IN_FLIGHT; k++) a[0] += a[k];
-    double all[WIDE];
+    double all[TILE_VEC];
     memcpy(all, &a[0], sizeof all);
-    for (size_t i = 0; i < WIDE; i++) sum += all[i];
+    for (size_t i = 0; i < TILE_VEC; i++) sum += all[i];
     return isfinite(sum) ? best : 0;
 }
 
@@ -291,7 +291,7 @@ static void print_machine(double most, double theirs, double start, int rounds, 
 {
     printf("\nThis machine's peak: %.1f billion multiply-adds per second and thread, %d at a time, "
            "double precision.\n",
-           most / 1e9, WIDE);
+           most / 1e9, TILE_VEC);
     if (isnan(theirs)) {
         printf("Beside dgemm: skipped, no Python here has NumPy.\n");
     } else {

@@ -2,7 +2,7 @@
  * every size. After the last parameter nothing changes. What move_parameters() leaves is for the formula, as in adam().
  */
 // also built with -DAUTOGRAD_PLAIN
-#include "../../support/engine/fast.h"
+#include "../../support/engine/private.h"
 #include "../test.h"
 
 enum { ROOM = 80, STEPS = 6 };

@@ -1,7 +1,7 @@
-/* fast.h: what the files that make autograd.c fast share. Private to them.
+/* private.h: what the files of this folder share. Programs include faster.h and threads.h alone.
  *
  *   lanes.c      what is installed on a tape; entries that do the same to many inputs, side by side
- *   kernels.c    row dots and weighted sums, a vector at a time
+ *   kernels.c    linear of few lanes, row dots and weighted sums, a vector at a time
  *   softmax.c    softmax, a vector at a time
  *   products.c   the same entry of many lanes as products of matrices
  *   tiles.c      products of matrices, tile by tile
@@ -9,11 +9,11 @@
  *   plan.c       what is shared by threads, and in which parts
  *   threads.c    threads that share all of this
  *
- * Nothing here computes what autograd.c does not define. A fast way returns false where it does
- * not apply; then nothing has been done, and the definition does it.
+ * All of it is defined in autograd.c, the step of Adam in microgpt.c. A fast way that returns false
+ * has changed no gradient: not done; the definition does it, and overwrites.
  */
-#ifndef FAST_H
-#define FAST_H
+#ifndef PRIVATE_H
+#define PRIVATE_H
 
 #include "../../autograd.h"
 #include "faster.h"
@@ -67,21 +67,19 @@ struct Lanes {
 /* ------------------------------------------------------------------------------------------------
  * Fast ways to do what an entry says, and what entry k of n lanes says.
  */
-// 0 and 16: a double is computed as a double. 16 is for machines that have a 16-bit type, too.
-#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
-#define TRUE_DOUBLES
-#endif
-#if defined __GNUC__ && defined __OPTIMIZE__ && defined TRUE_DOUBLES && !defined AUTOGRAD_PLAIN
+// FLT_EVAL_METHOD 0 and 16: a double is computed as a double. 16: on machines with a 16-bit type.
+#if defined __GNUC__ && defined __OPTIMIZE__ && !defined AUTOGRAD_PLAIN &&                         \
+    (FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16)
 #define VECTORS
 #if defined AUTOGRAD_LANES && defined __has_include && !defined __STDC_NO_ATOMICS__
 #if __has_include(<pthread.h>) && (__SIZEOF_POINTER__ == 8 || defined __i586__ || defined __SSE2__)
-#define THREADS  // see threads.c
+#define THREADS  // only where there are VECTORS, too; see threads.c
 #endif
 #endif
 #endif
 
-// Entry k of n lanes, shared by threads: each does part() for some neighbors of the lanes. No two
-// threads have lanes with an operand in common. false: nothing is done, it is not worth it.
+// Threads share entry k of n lanes: each calls part() for a run of neighboring lanes. No two
+// threads have an operand in common. false: not worth it; nothing is done.
 typedef void LanesPart(const Tape *t, Entry *const *lanes, size_t n, size_t k);
 bool share_lanes(const Tape *t, Entry *const *lanes, size_t n, size_t k, LanesPart *part);
 
@@ -95,7 +93,7 @@ static inline size_t parts_of(size_t work)
 {
     if (n_threads < 2 || work < 2 * LEAST_PART) return 1;
     size_t parts = work < LARGE ? n_threads : 2 * n_threads, most = work / LEAST_PART;
-    if (work >= LARGE && most <= n_threads) most = n_threads + 1;
+    if (work >= LARGE && most <= n_threads) most = n_threads + 1;  // so that share() wakes threads
     return most < parts ? most : parts;
 }
 
@@ -164,6 +162,12 @@ static inline double vec_sum(Vec v)
 // softmax.c
 bool fast_softmax_forward(Entry *e);
 bool fast_softmax_backward(const Tape *t, Entry *e);
+
+// kernels.c
+bool fast_row_dots_forward(Entry *e);
+bool fast_row_dots_backward(const Tape *t, Entry *e);
+bool fast_weighted_sum_forward(Entry *e);
+bool fast_weighted_sum_backward(const Tape *t, Entry *e);
 
 // products.c: linear, and many lanes of linear, row dots and weighted sums
 bool fast_linear_forward(Entry *e);
