@@ -653,7 +653,7 @@ const OpRules operations[N_OPS] = {
                     rmsnorm_forward, rmsnorm_backward},
 };
 
-// What the table says of an entry. A scalar tape has nothing but atoms of
+// What the table says of an entry. A scalar tape is nearly all atoms of
 // one value, so this is its speed: told that n is 1, and which row it is,
 // the compiler leaves no loop and no call.
 static INLINE void do_entry(const Tape *t, Entry *e, bool forward)

@@ -160,7 +160,7 @@ static void init_parameters(Model *model, Random *rng, const Config *config)
  * every token that may come next. First, its three building blocks, made of
  * atoms. Skip the lines that ask for one_entry(), they are for speed alone:
  * one entry of the tape stands for the atoms below it. It is used only if
- * it is proven, when the program starts, to give the same numbers.
+ * it is proven, when a command begins, to give the same numbers.
  */
 // linear: out[i] = sum_j w[i][j] * x[j].
 double *linear(Tape *tape, double *x, Matrix *w)

@@ -1,5 +1,5 @@
-/* signals.c: the handler of signals. It reads only flags, and a name that does not change while its
- * flag is set.
+/* signals.c: the handler of signals. It reads only flags, the time of the first signal, which is
+ * set before its flag, and a name that does not change while its flag is set.
  */
 #define _XOPEN_SOURCE 700
 #include "signals.h"
@@ -13,7 +13,7 @@
 
 volatile sig_atomic_t running, interrupted;
 static struct timespec interrupted_at;
-static sigset_t handled, usual_mask;      // the signals that on_signal() takes; not held
+static sigset_t handled, usual_mask;      // what on_signal() takes; the mask before hold_signals()
 static volatile sig_atomic_t unfinished;  // a file of this name is being written:
 static char unfinished_name[PATH_MAX + 300];
 

@@ -12,7 +12,8 @@ static const Place *head_place(int head, const char *name, int position, bool ne
     return need ? need_place(full, position) : find_place(full, position);
 }
 
-// What a question about a head is about: its vector of this name. NULL, and says so, if it has none.
+// What a question about a head is about: its vector of this name. NULL, and says so, if it has
+// none.
 const Place *asked_of_head(const Question *q, const char *name)
 {
     int head = q->number[0], position = q->number[1];
@@ -62,7 +63,8 @@ static void show_cached(int position)
     side_by_side(2, (const Place *[]){k, v}, (const char *[]){"key", "value"}, k->n);
 }
 
-// The cache of keys and values: how full it is, where it lies, the beginning of each; or one position.
+// The cache of keys and values: how full it is, where it lies, the beginning of each; or one
+// position.
 void show_cache(const Question *q)
 {
     int n = 0;
@@ -84,8 +86,8 @@ void show_cache(const Question *q)
     }
 }
 
-// The position that a head's logit belongs to: of the key that its query was multiplied with. NONE if
-// it was made in another way.
+// The position that a head's logit belongs to: of the key that its query was multiplied with. NONE
+// if it was made in another way.
 int position_looked_at(const Place *p, size_t i)
 {
     const Place *logits = head_place(p->head, "attn_logits", p->position, false);

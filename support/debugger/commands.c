@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A command with its words, the ones in brackets optional; its view; what it shows. Without a view it
-// is the debugger's own.
+// A command with its words, the ones in brackets optional; its view; what it shows. Without a view
+// it is the debugger's own.
 typedef struct {
     const char *usage;
     View *view;
@@ -120,7 +120,8 @@ static bool read_number(const char *word, int *number)
 
 typedef char Words[4][64];
 
-// Reads the words as the usage names them. False if one is missing, or is not a number but should be.
+// Reads the words as the usage names them. False if one is missing, or is not a number but should
+// be.
 static bool read_words(const Command *c, Words word, Question *q)
 {
     int w = 1, n = 0;

@@ -133,8 +133,8 @@ void show_graph(const Question *q)
         print("For Graphviz: .build/graph.dot\n");
 }
 
-// make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits down
-// to the parameters.
+// make graph: a toy of three values, a * b + c and relu; or one weight of a head, from its logits
+// down to the parameters.
 void draw_if_asked(void)
 {
     const char *path = getenv("MICROGPT_GRAPH");

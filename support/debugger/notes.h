@@ -1,10 +1,10 @@
 /* notes.h: how the debugger knows the values of gpt() by name.
  *
- * The debugging build compiles a copy of microgpt.c in which the script `note` has put a macro of this
- * file around each call of a function that makes values: a call reads `name(tape, `, a definition
- * `name(Tape *`. A note says in which line of the source the call is, in which of the loops, what it
- * recorded on the tape, and what it returned. The line gives that result its name, so that a line or
- * an operation that is new has its name at once.
+ * The debugging build compiles a copy of microgpt.c in which the script `note` has put a macro of
+ * this file around each call of a function that makes values: a call reads `name(tape, `, a
+ * definition `name(Tape *`. A note says in which line of the source the call is, in which of the
+ * loops, what it recorded on the tape, and what it returned. The line gives that result its name,
+ * so that a line or an operation that is new has its name at once.
  */
 #define _XOPEN_SOURCE 700  // as microgpt.c has it: the system's headers are read here
 #include "views.h"

@@ -49,8 +49,8 @@ static double product(const Entry *e, const double *value)
     return local_derivative(e, value) * *grad(&watched.model->tape, e->out);
 }
 
-// The first entry whose product backward() has added. While it is under way, it has read the tape from
-// the end down to some entry: the products from there on sum to the gradient.
+// The first entry whose product backward() has added. While it is under way, it has read the tape
+// from the end down to some entry: the products from there on sum to the gradient.
 static const Entry *added_from(double *value)
 {
     const Tape *tape = &watched.model->tape;

@@ -92,8 +92,8 @@ static Moved moved_now(void)
     return (Moved){model->steps_done, p, grad(&model->tape, p), model->m, model->v};
 }
 
-// What Adam is about to do, where the gradients are there; or what it did. And the step before. Where
-// adam() is not Adam, only what was, and what came of it.
+// What Adam is about to do, where the gradients are there; or what it did. And the step before.
+// Where adam() is not Adam, only what was, and what came of it.
 void show_moves(const Question *q)
 {
     double *p = find_parameter(q->name, q->number[0], q->number[1]);

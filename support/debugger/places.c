@@ -1,6 +1,6 @@
 /* places.c: what is on the tape, by name. survey() makes vectors of the notes, each with the values
- * that a call returned: it comes before every view. Nothing is assumed about gpt(): what a view shows
- * is what the program did.
+ * that a call returned: it comes before every view. Nothing is assumed about gpt(): what a view
+ * shows is what the program did.
  */
 #include "views.h"
 
@@ -144,8 +144,8 @@ static size_t count_results(const Place *note)
     return n;
 }
 
-// How many neighbors a pointer leads to: what the entries after it read there, one after another; in
-// a matrix, its row.
+// How many neighbors a pointer leads to: what the entries after it read there, one after another;
+// in a matrix, its row.
 static size_t count_slice(const Place *note)
 {
     const Tape *tape = &watched.model->tape;
@@ -229,9 +229,9 @@ int line_that_made(const Entry *entry)
     return 0;
 }
 
-// The vector of that name, which may begin with layerN. and headN.; NULL if it is not there. Without
-// headN. it is the latest of all heads. What a call made for itself is OUTER.NAME; the name alone is
-// the latest one.
+// The vector of that name, which may begin with layerN. and headN.; NULL if it is not there.
+// Without headN. it is the latest of all heads. What a call made for itself is OUTER.NAME; the name
+// alone is the latest one.
 const Place *find_place(const char *name, int position)
 {
     int layer = watched.layer, head = NONE;

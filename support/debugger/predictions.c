@@ -34,7 +34,8 @@ void find_probs(const Place *logits, const Place *probs, double *p)
     for (size_t i = 0; i < logits->n; i++) p[i] = probs ? probs->at[i] : p[i] / total;
 }
 
-// The five likeliest tokens, and the true one: its place in the order, and a number from each column.
+// The five likeliest tokens, and the true one: its place in the order, and a number from each
+// column.
 void show_ranking(const double *p, const Place *logits, int n_columns, const double *const column[])
 {
     size_t best[6], n = rank(p, logits->n, best, 5);

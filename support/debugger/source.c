@@ -1,6 +1,6 @@
-/* source.c: the lines of microgpt.c, as the script `note` has put them behind its copy. They have the
- * names of what gpt() makes: nothing here is assumed about that file, and a line that is new has its
- * name at once.
+/* source.c: the lines of microgpt.c, as the script `note` has put them behind its copy. They have
+ * the names of what gpt() makes: nothing here is assumed about that file, and a line that is new
+ * has its name at once.
  */
 #include "views.h"
 

@@ -1,9 +1,9 @@
 /* tour.c: the walk through one training step and one sampled name.
  *
  * A stop is a value of microgpt.c, by its name, what happens there, and the numbers of this run. It
- * fits a screen of 24 lines of 80 columns; what does not is shown by `more`. The program itself walks,
- * if MICROGPT_TOUR says from which stop on: it tells every stop, and asks what to do next, or calls
- * walk_stop(), where a debugger stops.
+ * fits a screen of 24 lines of 80 columns; what does not is shown by `more`. The program itself
+ * walks, if MICROGPT_TOUR says from which stop on: it tells every stop, and asks what to do next,
+ * or calls walk_stop(), where a debugger stops.
  */
 #define _XOPEN_SOURCE 700
 #include "views.h"
@@ -119,7 +119,8 @@ static const Stop stops[] = {
      "yet, and x_norm is emb_norm but for eps. Three matrices read x_norm: the query\n"
      "says what this position looks for, the key what it can be found by, the value\n"
      "what it hands on. An element is a row of the matrix times x_norm, added up: 16\n"
-     "products of about 0.08, of both signs, make about 0.08 * sqrt(16) = 0.32.\n"},
+     "products of about 0.08. Their signs differ, and they cancel in part: the sum\n"
+     "grows only by sqrt(16), to about 0.32.\n"},
     {"gpt x_attn@3", "ag_copy(tape, values", "cache", NULL, NULL,
      "The cache. The key and the value of this position join those of positions 0 to\n"
      "2. That is all that a later position can know of an earlier one. Rows lie one\n"
@@ -136,10 +137,11 @@ static const Stop stops[] = {
      "larger, and softmax would make too much of that. With stop 6, for BOS:\n"
      "(0.159 * 0.272 + 0.033 * 0.273 - 0.096 * 0.398 - 0.244 * 0.260) / sqrt(4).\n"},
     {"gpt head1.attn_weights@3", NULL, "attn 1 3", "explain head1.attn_weights 2 3", NULL,
-     "Attention weights. softmax turns the scores into shares: e to each score,\n"
-     "divided by the sum of these. All are positive, with the sum 1. Before training\n"
-     "the four scores are nearly 0, so e to them is nearly 1, and each share nearly\n"
-     "1/4: the head has not learned yet where to look.\n"},
+     "Attention weights. softmax turns the scores into shares: it takes the largest\n"
+     "off all of them, which changes no share, then e to each, divided by the sum of\n"
+     "these. All are positive, with the sum 1. Before training the four scores are\n"
+     "nearly 0, so e to them is nearly 1, and each share nearly 1/4: the head has not\n"
+     "learned yet where to look.\n"},
     {"gpt head1.head_out@3", NULL, "vec head1.head_out 3", "explain head1.head_out 0 3", NULL,
      "Head output. The values of all positions are mixed, each by its weight. With\n"
      "even weights that is nearly the mean of each column of v_h at stop 6: for the\n"
@@ -151,12 +153,12 @@ static const Stop stops[] = {
     {"gpt x_wo@3", NULL, "row x_attn 3|row x_wo 3", "explain x_wo 3 3", NULL,
      "wo. So far each head knows only its own slice. One more matrix mixes the row,\n"
      "so that every element of the result can draw on every head. As in stop 4: 16\n"
-     "products of 0.08 and 0.15 or so make about 0.08 * 0.15 * sqrt(16) = 0.05.\n"},
+     "products, each 0.08 * 0.15 or so, make about 0.08 * 0.15 * sqrt(16) = 0.05.\n"},
     {"gpt x_mid@3", NULL, NULL, "explain x_mid 0 3", show_residual,
      "Residual connection. What attention found is added to what entered the layer,\n"
      "emb_norm of stop 3: the layer corrects its input and does not replace it. Cover\n"
-     "the last column: what is in it? Backward, the gradient flows through this\n"
-     "addition undiminished.\n"},
+     "the last column: what is in it? Both derivatives of the sum are 1: on the way\n"
+     "back (stop 16), it passes on all that it gets.\n"},
     {"gpt act@3", NULL, NULL, "explain act 0 3", show_relu,
      "MLP. Now the position thinks for itself: a matrix makes the vector four times\n"
      "as long (fc1), relu sets what is negative to zero (act), and a second matrix\n"
@@ -171,17 +173,17 @@ static const Stop stops[] = {
      "Loss. Every position has one by now, each near 3.3, and the document's loss is\n"
      "their mean. All that was computed is on the tape, one entry for each operation.\n"},
     {NULL, "backward(", NULL, NULL, show_way_to_logits,
-     "The way back, from the loss to the logits. backward() has run. For -log p of\n"
-     "the target, calculus gives the gradient of every logit: its probability, minus\n"
-     "1 if it is the target. The loss is a mean of n = 7, so each counts 1/7: with\n"
-     "p = 0.03 or so, about 0.004, and for the target about -0.14. What one logit\n"
-     "gains the others lose.\n"},
+     "The way back, from the loss to the logits. backward() has run: every number has\n"
+     "a gradient, the change of the loss per unit of its own. For -log p of the\n"
+     "target, calculus gives that of every logit: its probability, minus 1 if it is\n"
+     "the target. The loss is a mean of n = 7, so each counts 1/7: with p = 0.03 or\n"
+     "so, about 0.004, for the target about -0.14. All 27 add up to 0.\n"},
     {NULL, "backward(", NULL, NULL, show_way_through_head,
      "The way back through a head. A weight's gradient is head_out's times its row of\n"
      "v_h (stop 6). Weights share a sum of 1: one can only grow at the cost of the\n"
-     "others, so softmax takes off the mean, and multiplies by the weight: that is\n"
-     "the gradient of the logit. Through q . k / sqrt(4) it goes on to q_h, by k_h.\n"
-     "Predict the last number from the line above it.\n"},
+     "others, so softmax takes off their mean, each weighted by its share, and\n"
+     "multiplies by the weight: that is the gradient of the logit. Through q . k /\n"
+     "sqrt(4) it goes on to q_h: times k_h of stop 6, what is the last number?\n"},
     {NULL, "backward(", NULL, NULL, show_relu,
      "The way back through relu. Where relu was on, the gradient passes unchanged.\n"
      "Where it was off (fc1 is negative), nothing passes: a small change there would\n"
@@ -191,25 +193,26 @@ static const Stop stops[] = {
      "layer0.attn_wo[3][5] as a factor: out = a * b. A change of a counts b times in\n"
      "out, so b, the derivative, times the gradient of out is what a use adds, its\n"
      "product. All seven add up. b is x_attn[5]: at position 3, what stop 10 has put\n"
-     "there. Cover the last column, too. backward() has begun with the last row.\n"},
+     "there. Cover the last column. backward() began at the end of the tape: with the\n"
+     "last row.\n"},
     {NULL, "backward(", "users wte 1 0|users lm_head 1 0", NULL, NULL,
      "What was not read. There is no b in the name, so nothing read its row of wte:\n"
      "the gradient there is 0, and this step will not move it. But lm_head scored b\n"
-     "at every position, each time too high by p: there, seven products add up.\n"},
+     "at every position, each time with gradient p / 7: seven products, which add up.\n"},
     {NULL, "adam(", "moves layer0.attn_wo 3 5", "biggest moves", NULL,
      "Adam. Every parameter has its gradient. Adam keeps a running mean of the\n"
-     "gradients, m, and of their squares, v, and moves the parameter against m_hat\n"
-     "over the root of v_hat. In step 0 these are the gradient and its size: the move\n"
-     "is the learning rate, 0.01, upward where the gradient is negative; later less,\n"
-     "where gradients change their sign. The other 999 steps run without a stop.\n"},
+     "gradients, m, and of their squares, v, and moves the parameter by the rate\n"
+     "times -m_hat / sqrt(v_hat). In step 0 these are the gradient and its size: the\n"
+     "move is the learning rate, 0.01, upward where the gradient is negative; later\n"
+     "less, where gradients change sign. The other 999 steps run without a stop.\n"},
     {"sample probs@0", NULL, "top5|draw", NULL, NULL,
      "Sampling. The trained model starts from BOS alone. Its logits are divided by\n"
      "the temperature, 0.5, which doubles every difference: a is ahead of m by 0.18,\n"
      "then by 0.36, and so e^0.36 = 1.4 times as likely, not 1.2. One token is drawn,\n"
      "the first whose running sum is above a random number; it is the next input.\n"},
-    {"sample probs@3", NULL, "attn 0|draw", NULL, NULL,
-     "Three characters later. Where head 0 looks by now: no longer a quarter each, as\n"
-     "the untrained head at stop 8.\n"},
+    {"sample probs@3", NULL, "attn 1|draw", NULL, NULL,
+     "Three characters later. Where head 1 looks by now: no longer a quarter each, as\n"
+     "at stop 8, when it was untrained.\n"},
     {"sample probs", NULL, "doc|draw", NULL, NULL,
      "The end. BOS is drawn, and the name is complete.\n"},
 };
@@ -340,8 +343,8 @@ static void begin_again(int stop)
     execl("./microgpt-debug", "microgpt-debug", "--quiet", "--samples", "1", (char *)NULL);
 }
 
-// Without a debugger: Enter goes on, q ends the walk, any command is answered. Without a keyboard and
-// a screen, all is shown.
+// Without a debugger: Enter goes on, q ends the walk, any command is answered. Without a keyboard
+// and a screen, all is shown.
 static void ask_reader(void)
 {
     bool more = stops[walk.now - 1].more, screen = isatty(0) && isatty(1);

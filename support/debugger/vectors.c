@@ -282,8 +282,8 @@ static void list_operands(const Place *p)
     print("\n");
 }
 
-// The model as a map, as it was recorded: of one position, the vectors with their sizes, and what they
-// were made from; and the names of all others.
+// The model as a map, as it was recorded: of one position, the vectors with their sizes, and what
+// they were made from; and the names of all others.
 void show_map(const Question *q)
 {
     (void)q;

@@ -1,8 +1,9 @@
 /* views.h: what one can ask of a run that has stopped, in the build that make microgpt-debug makes.
  *
- * notes.c takes a note of every vector while the program runs; the script `note` has read its name in
- * microgpt.c; places.c finds it again, by name or by a value. commands.c has the table of commands,
- * from which gdb's, lldb's and the guide's are made. A command asks a View; tour.c walks through them.
+ * notes.c takes a note of every vector while the program runs; the script `note` has read its name
+ * in microgpt.c; places.c finds it again, by name or by a value. commands.c has the table of
+ * commands, from which gdb's, lldb's and the guide's are made. A command asks a View; tour.c walks
+ * through them.
  */
 #ifndef VIEWS_H
 #define VIEWS_H
@@ -46,8 +47,8 @@ typedef struct {
     bool of_engine;              // autograd.c, too, has a variable of this name
 } Line;
 
-// A note of a call that makes values, or of a pointer that is set to some. It becomes a vector, which
-// has a name, once survey() has found how many values there are.
+// A place: the note of a call that makes values, or of a pointer that is set to some. It becomes a
+// vector, which has a name, once survey() has found how many values there are.
 typedef struct {
     const Line *line;           // where the statement starts
     const char *operation;      // what was called

@@ -1,5 +1,5 @@
-/* what_if.c: what would be if a value were another, or a head silent. All that follows on the tape is
- * computed again, and then once more as it was.
+/* what_if.c: what would be if a value were another, or a head silent. All that follows on the tape
+ * is computed again, and then once more as it was.
  */
 #include "views.h"
 

@@ -66,7 +66,7 @@ static ALWAYS_INLINE void multiply_rows(const Product *p, size_t j, size_t end, 
 
 static ALWAYS_INLINE void multiply_outputs(const Product *p, size_t first, size_t end, bool add)
 {
-    switch (p->cols) {  // the lengths of the default model's rows, so that loops are unrolled
+    switch (p->cols) {  // the default model's rows (4, if that is VEC), so that loops are unrolled
     case VEC: multiply_rows(p, first, end, add, VEC); break;
     case 16: multiply_rows(p, first, end, add, 16); break;
     case 64: multiply_rows(p, first, end, add, 64); break;

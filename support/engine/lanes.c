@@ -222,8 +222,8 @@ void tape_lane(Tape *t)
     tape_end_lanes(t);
     lanes->unlike = lanes->unlike || !more_lanes(lanes);
     if (lanes->unlike) return;
-    if (lanes->n == 0) lanes->look = lanes->times < ALL_TIMES || lanes->times % SOME_TIMES == 0;
-    lanes->times += lanes->n == 0;
+    if (lanes->n == 0) lanes->look = lanes->n_begun < ALL_TIMES || lanes->n_begun % SOME_TIMES == 0;
+    lanes->n_begun += lanes->n == 0;
     lanes->mark = t->kept_chunk * t->chunk_size + t->kept_values;
     lanes->lane[lanes->n++] = (Lane){.first = t->n_entries, .begin = place_now(t)};
     lanes->open = t->waiting = true;

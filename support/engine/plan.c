@@ -10,7 +10,7 @@
  *              copies the whole matrix, but a lane stays in the cache of one processor from entry
  *              to entry
  *   columns    a large matrix, and gradients of weights, are cut by columns of the result first:
- *              then no thread copies what another copies
+ *              then no thread copies a panel that another copies, though each copies the blocks
  *   attention  documents have nothing in common: see share_lanes() in lanes.c; a single one is cut
  *              by lanes or rows, fewer of them where more is seen
  */

@@ -58,7 +58,7 @@ struct Lanes {
     size_t mark;                            // the place after the parameters
     Outside *outsides;                      // [n_outsides] by k
     size_t n_outsides, max_outsides, next;  // next: of the lane that ends
-    size_t times;                           // lanes were begun on this tape
+    size_t n_begun;                         // how often lanes were begun on this tape
     bool look;                              // at what they read and write
     bool open;                              // a lane is being recorded
     bool unlike;                            // they are computed one after another

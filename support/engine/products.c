@@ -51,7 +51,7 @@ static void take_lanes(Product *p, const Tape *t, Entry *const *lanes, size_t n,
 /* ------------------------------------------------------------------------------------------------
  * From products to tasks.
  */
-static size_t work_of(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
+static size_t multiply_adds(const Product *p) { return p->n * p->rows[p->n / 2] * p->cols; }
 
 // Is it for kernels.c?
 static bool is_few(const Product *p)
@@ -63,7 +63,7 @@ static void product_forward(const Product *p, bool weighted)
 {
     Task task = {.p = p, .end = p->n, .right = weighted ? p->cols : p->rows[p->n - 1]};
     task.use = weighted ? INPUTS : is_few(p) ? FEW_OUTPUTS : OUTPUTS;
-    multiply_tasks(&task, 1, work_of(p));
+    multiply_tasks(&task, 1, multiply_adds(p));
 }
 
 // The gradients of the rows, and of what was multiplied by them.
@@ -79,9 +79,9 @@ static void product_backward(const Product *p, bool weighted)
     inputs.use = weighted ? OUTPUTS : INPUTS;
     inputs.right = weighted ? rows : p->cols;
     if (!weighted && is_few(p) && p->cols <= NARROW) {
-        multiply_tasks(&both, 1, 2 * work_of(p));
+        multiply_tasks(&both, 1, 2 * multiply_adds(p));
     } else {
-        multiply_tasks((Task[]){weights, inputs}, 2, 2 * work_of(p));
+        multiply_tasks((Task[]){weights, inputs}, 2, 2 * multiply_adds(p));
     }
 }
 

@@ -7,8 +7,8 @@
  *   inputs     x = y w             y                w              lane   column   row
  *   weights    w = y^T x           y, transposed    x              row    column   lane
  *
- *   block   up to DEPTH values of k for up to MAX_LANES lanes of a, copied to one place, which the
- *           second cache holds. Here data or gradients are chosen, the constant is applied, and
+ *   block   up to BLOCK_ROWS values of i and DEPTH of k: this part of a, copied to one place, which
+ *           the second cache holds. Here data or gradients are chosen, the constant is applied, and
  *           what a lane does not see becomes zero.
  *   panel   WIDTH columns of b for these k, copied to one place, which the first cache holds.
  *   tile    DOWN rows of WIDTH sums, which stay in registers while k goes from first to last. For
@@ -123,6 +123,7 @@ enum {
     BLOCK_ROWS = DEPTH / DOWN * DOWN,  // rows of the result at a time: whole tiles
     PITCH = DEPTH + 8,                 // from row to row of a block: in other cache lines
 };
+_Static_assert((int)BLOCK_ROWS <= MAX_LANES && MAX_LANES <= DEPTH, "all lanes fit one block");
 
 // How many of n rows, from `first` on, does a lane see?
 static inline size_t seen_from(const Product *p, size_t lane, size_t first, size_t n)
@@ -175,7 +176,8 @@ static void take_block(Block *block, const Task *task, double *room)
     }
 }
 
-// b from column j0 on, in room: [depth][WIDTH]; or w itself, if it is small enough to stay in L1.
+// b from column j0 on, in room: [depth][WIDTH]; or w itself, if it is small enough for the first
+// cache.
 static void take_panel(Block *block, const Task *task, double *room)
 {
     const Product *p = task->p;

@@ -67,7 +67,7 @@ static void run_part(void *context, size_t i, size_t n_parts)
     batch->losses[i] = *loss;
 }
 
-static void add_gradients(Run *run)
+static void collect_gradients(Run *run)
 {
     Batch *batch = &run->job->batch;
     size_t n = (size_t)run->model.num_params;
@@ -86,7 +86,7 @@ double *fast_batch(Run *run, uint64_t first)
     if (batch->n == 0) return NULL;
     wake_threads(batch->n);
     share(run_part, &(BatchStep){run, first}, batch->n);
-    add_gradients(run);
+    collect_gradients(run);
     double *loss = ag_scalar(&run->model.tape, 0);
     for (size_t i = 0; i < batch->n; i++) *loss += batch->losses[i];
     return loss;

@@ -1,6 +1,7 @@
 /* check.c: the model as it is, whole: its loss, all gradients and a step of Adam, in several ways.
  * The proof when a command begins compares some of them in a model as small as can be. `microgpt
- * check` compares all, as a table, at the sizes of its options.
+ * check` compares all, as a table: entries, lanes and threads at the sizes of its options, parts,
+ * Adam and differences in small models.
  *
  * A trial has a job of its own; what it switches off in in_use and use_lanes is on again after it.
  */
@@ -117,7 +118,7 @@ static bool compare_ways(const Options *o, size_t longest, Way beside, Way way)
     return ok;
 }
 
-// One that differs is not used. false: no memory.
+// One that differs is not used; of threads, the note says how. false: no memory.
 static bool prove_way(const Options *o, size_t longest, Way way)
 {
     static const struct {

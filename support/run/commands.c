@@ -1,4 +1,4 @@
-/* commands.c: what each command does, from its options to its exit status. The one Job is here. */
+/* commands.c: what each command does, from its options to its exit status; and its Job. */
 #define _XOPEN_SOURCE 700
 #include "command_line.h"
 #include "../base/signals.h"
@@ -183,8 +183,8 @@ static bool run_heads(Job *job)
            read_prompt(&job->run, "the word", o->arguments[1]) && show_word(job);
 }
 
-// The page gets documents if --data is given, or if the model was trained on the shipped names. They
-// are read first, as for eval: with room for the longest on the tape, the losses are the same.
+// The page gets documents if --data is given, or if the model was trained on the shipped names.
+// They are read first, as for eval: with room for the longest on the tape, the losses are the same.
 static bool run_page(Job *job)
 {
     const char *path = job->o.arguments[0];
@@ -225,7 +225,7 @@ bool run_command(void)
         size_t n = processors();
         set_threads(o->threads ? (size_t)o->threads : n, n);
     }
-    bool computes = (bit & (TRAIN | SAMPLE | EVAL | HEADS)) != 0;
+    bool computes = (bit & (TRAIN | SAMPLE | EVAL | HEADS | PAGE)) != 0;
     bool ok = (!computes || prove(o)) && runs[bit](job);
     if (missing_threads && !o->quiet) {
         note("%zu of %zu threads could not be started; the result is the same", missing_threads,

@@ -1,7 +1,7 @@
 /* curve.c: the losses of a run, and the curve of them that a terminal shows at its end.
  *
- * However many steps a run has, it has at most POINTS points: a point is the mean of its steps, each
- * of which was added once.
+ * However many steps a run has, it has at most POINTS points: a point is the mean of its steps,
+ * each of which was added once.
  */
 #define _XOPEN_SOURCE 700
 #include "job.h"

@@ -31,8 +31,8 @@ static size_t layer_mixed_by(const Model *model, const Entry *e)
     return li;
 }
 
-// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, up to
-// the position, and attn_wo reads its result in the place of this head. Called for each entry in
+// Is entry `at` a head at one of n positions? It is a weighted sum of rows of a layer's values, up
+// to the position, and attn_wo reads its result in the place of this head. Called for each entry in
 // turn: found->query is the position whose value was made last.
 bool read_attention(const Model *model, size_t n, size_t at, Attention *found)
 {
@@ -101,8 +101,8 @@ static void run_document(void *context, size_t i, size_t n_parts)
 enum { MOST = 64 };  // documents at the same time
 
 // The mean loss over the documents' *n_tokens tokens; NAN if a signal ended it. Losses are added in
-// the order of the documents, so the number of threads does not matter. stats may be NULL, and each,
-// where the sum of a document's losses goes.
+// the order of the documents, so the number of threads does not matter. stats may be NULL, and
+// each, where the sum of a document's losses goes.
 double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_tokens,
                  HeadStats *stats, double *each)
 {
@@ -132,8 +132,8 @@ double mean_loss(Model *model, const Document *docs, size_t n_docs, size_t *n_to
     return interrupted ? NAN : sum / (double)*n_tokens;
 }
 
-// The standard error of a mean over tokens, where the documents are a sample of more like them. Each
-// has a sum over its tokens.
+// The standard error of a mean over tokens, where the documents are a sample of more like them.
+// Each has a sum over its tokens.
 double error_of_mean(const Model *model, const Document *docs, size_t n_docs, const double *each)
 {
     double n = (double)n_docs, block_size = (double)model->block_size;

@@ -2,7 +2,7 @@
  * algorithm sees of a command; the Job around it is everything else.
  *
  * The files of support/run/ include each other, support/base/, autograd.h, and of support/engine/
- * what installs it: faster.h and threads.h.
+ * faster.h and threads.h; in the debugging build also debugger/views.h.
  *
  * A function that returns false has recorded the error.
  */
@@ -140,7 +140,7 @@ typedef struct Job {
     Samples samples;
     double *maps;      // heads: attention in one word, [position][layer][head][position]
     HeadStats *stats;  // heads: [layer][head] over a file
-    double *losses;    // of each document, held out or drawn; heads: without one of them, too
+    double *losses;    // of each document; heads: also without a head, and a copy of attn_wo
     Page page;
 } Job;
 

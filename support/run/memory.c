@@ -29,7 +29,7 @@ bool size_model(Model *model, const Config *config, size_t vocab_size)
         .layers = calloc((size_t)config->n_layer, sizeof *model->layers),
     };
     if (!model->layers) return no_memory();
-    lay_out_parameters(model);  // without a state dict: it counts
+    lay_out_parameters(model);  // without a state_dict: it counts
     return true;
 }
 

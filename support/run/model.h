@@ -1,5 +1,5 @@
 /* model.h: the nouns of the program, then the two lists of what microgpt.c
- * and support/ ask of each other. They share nothing else.
+ * and support/ ask of each other. They share nothing else but recipes[], which options.h declares.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -107,7 +107,7 @@ double *rmsnorm(Tape *tape, double *x, size_t n);
 double *gpt(Model *model, size_t token_id, size_t pos_id);
 size_t take_document(Model *model, const Document *doc);
 double *document_loss(Model *model, size_t n);
-double *share_of_loss(const Run *, Model *, uint64_t first, uint64_t n);
+double *share_of_loss(const Run *run, Model *model, uint64_t first, uint64_t n);
 void adam(Model *model, const Config *config, double lr);
 double learning_rate(const Config *config, uint64_t step);
 

@@ -1,5 +1,6 @@
 /* options.h: every option, in one table. The command line, the help and the model files are all
- * made from it: a new option is a field below and a row in options.c.
+ * made from it: a new option is a field below, a row in options.c and, if its default is not 0, a
+ * line in recipes[].
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H

@@ -267,7 +267,7 @@ static void prove_derivative(Tape *t, Op op)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * The proof. What an entry does follows the atoms, so these come first.
+ * The proof.
  */
 bool prove_operations(bool fast)
 {
@@ -282,6 +282,7 @@ bool prove_operations(bool fast)
     return ok;
 }
 
+// Entries first: notes on derivatives say whether the entry or its atoms run.
 bool prove(const Options *o)
 {
     if (!have_faster || o->scalar) return true;

@@ -15,8 +15,8 @@
 
 enum { MANY_PASSES = 20 };  // with more, and no weight decay, most lists are memorized
 
-// Checks that no file is meant to be two things. What --save and --log write, and FILE~ of each, are
-// nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
+// Checks that no file is meant to be two things. What --save and --log write, and FILE~ of each,
+// are nothing else. Two may be one: a model that is resumed and saved; the log and standard output.
 static bool check_files(const Job *job)
 {
     enum { SAVE, KEPT_MODEL, LOG, KEPT_LOG, N_WRITTEN };

@@ -180,8 +180,8 @@ static bool say_all_values(Votes *v, size_t query)
 static void sum_up(Votes *v)
 {
     Vote others = {.kind = OTHERS};
-    Vote *end = v->list + 1,
-         *units = end;  // of the lines so far; units: a layer's, strongest first
+    Vote *end = v->list + 1;  // of the lines so far
+    Vote *units = end;        // those of a layer, strongest first
     for (const Vote *vote = v->list + 1; vote < v->list + v->n_votes; vote++) {
         Vote *last = end - 1, next = *vote;
         bool same = last->kind == next.kind && last->layer == next.layer;

@@ -54,6 +54,10 @@ if ! command -v perl >/dev/null 2>&1; then
 fi
 edit softmax microgpt.c 'softmax() in microgpt.c and softmax_forward() in autograd.c differ; running the atoms' \
     's/return ag_mul_scalar\(tape, exps, ag_pow\(tape, total, -1, 1\), n\);/return ag_mul_const(tape, ag_mul_scalar(tape, exps, ag_pow(tape, total, -1, 1), n), 0.9, n);/'
+# The page carries the losses that the program computes, so they are the definition's, too.
+"$T/edited" --data data/names.txt -q --samples 0 --steps 1 --save "$T/model" >/dev/null 2>&1
+"$T/edited" page "$T/model" >/dev/null 2>"$T/notes"
+check "softmax: a note when a page is made" grep -qF 'softmax() in microgpt.c' "$T/notes"
 edit linear_backward autograd.c 'linear() in microgpt.c and linear_backward() in autograd.c differ; running the atoms' \
     's/add_scaled\(gx, g\[i\], row/add_scaled(gx, 2 * g[i], row/'
 edit 'weight decay' microgpt.c 'adam() in microgpt.c and move_parameters() in support/engine/adam.c differ; running adam()' \
