@@ -205,8 +205,8 @@ bool show_heads(Job *job)
     free(job->losses);
     size_t in_wo = model->n_embd * model->n_embd;
     double *each = job->losses = calloc(2 * n_docs + in_wo, sizeof *each);
-    double *more = each + n_docs;  // what the losses are without a head, then the difference
     if (!stats || !each) return no_memory();
+    double *more = each + n_docs;  // what the losses are without a head, then the difference
     model->tape.fused |= READ_OFF;
     double loss = mean_loss(model, docs, n_docs, &n_tokens, stats, each), tokens = (double)n_tokens;
     if (!isfinite(loss)) return fail("%s: the loss is not finite", path);

@@ -71,7 +71,7 @@ static size_t find_figures(Figures figures, const Progress *progress, uint64_t d
 
 // One line, whatever the width: the most important figures that fit, and a bar in the rest. The
 // cursor returns to its start: if the terminal shrinks and breaks the line, the next draw covers
-// all of it.
+// all of it. If it shrinks while this is drawn, the line must not wrap: ?7 turns that off and on.
 void draw_bar(const Progress *progress, uint64_t done, double now)
 {
     Terminal terminal = terminal_of(STDERR_FILENO);
@@ -82,7 +82,7 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
     size_t cells = room < 10 ? 0 : room > 42 ? 40 : room - 2;
     size_t full = (size_t)((double)done / (double)progress->steps * (double)cells);
     const char *on = terminal.unicode ? "\u2501" : "#", *off = terminal.unicode ? "\u2500" : ".";
-    put(out, "\r%s", cells && terminal.color ? "\033[36m" : "");
+    put(out, "\033[?7l\r%s", cells && terminal.color ? "\033[36m" : "");
     for (size_t i = 0; i < cells; i++) {
         bool dim = i == full && terminal.color;
         put(out, "%s%s", dim ? "\033[0;2m" : "", i < full ? on : off);
@@ -94,5 +94,5 @@ void draw_bar(const Progress *progress, uint64_t done, double now)
         put(out, "%s%s", between, figures[i]);
         between = "  ";
     }
-    show("\033[J\r");
+    show("\033[J\r\033[?7h");
 }

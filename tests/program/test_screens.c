@@ -156,18 +156,19 @@ static void check_bars(void)
         double seconds;
         const char *want;
     } cases[] = {
-        {"C", "5", "1", 600, 4, "<60%~[J<"},
-        {"C", "20", "1", 600, 4, "<600/1000  loss 3.00~[J<"},
-        {"C", "30", "1", 600, 4, "<####....  600/1000  loss 3.00~[J<"},
-        {"C", "44", "1", 600, 4, "<600/1000  loss 3.00  100 steps/s  0:04 left~[J<"},
+        {"C", "5", "1", 600, 4, "~[?7l<60%~[J<~[?7h"},
+        {"C", "20", "1", 600, 4, "~[?7l<600/1000  loss 3.00~[J<~[?7h"},
+        {"C", "30", "1", 600, 4, "~[?7l<####....  600/1000  loss 3.00~[J<~[?7h"},
+        {"C", "44", "1", 600, 4, "~[?7l<600/1000  loss 3.00  100 steps/s  0:04 left~[J<~[?7h"},
         {"C", "100", "1", 219, 2,
-         "<########................................  219/1000  loss 3.00  9.5 steps/s  1:22 "
-         "left~[J<"},
-        {"C", "40", "1", 201, 1e3, "<201/1000  loss 3.00  9 days left~[J<"},
+         "~[?7l<########................................  219/1000  loss 3.00  9.5 steps/s  1:22 "
+         "left~[J<~[?7h"},
+        {"C", "40", "1", 201, 1e3, "~[?7l<201/1000  loss 3.00  9 days left~[J<~[?7h"},
         {"C", "60", "", 600, 4,
-         "<~[36m########~[0;2m......~[0m  600/1000  loss 3.00  100 steps/s  0:04 left~[J<"},
+         "~[?7l<~[36m########~[0;2m......~[0m  600/1000  loss 3.00  100 steps/s  0:04 "
+         "left~[J<~[?7h"},
         {"C.UTF-8", "60", "", 1000, 4,
-         "<~[36m━━━━━━━━━━━━━~[0m  1000/1000  loss 3.00  200 steps/s  0:00 left~[J<"},
+         "~[?7l<~[36m━━━━━━━━━━━━━~[0m  1000/1000  loss 3.00  200 steps/s  0:00 left~[J<~[?7h"},
     };
     const Progress progress = {
         .steps = 1000, .steps_before = 200, .began = 50, .smooth = 1.5, .smooth_weight = 0.5};
@@ -241,8 +242,8 @@ static void check_held_out(void)
     terminal("C", "110", "1");
     draw_bar(&progress, 20, 54);
     check_seen("the loss held out in the bar",
-               "<####################....................  20/40  "
-               "loss 1.93  held out 2.50  5.0 steps/s  0:04 left~[J<");
+               "~[?7l<####################....................  20/40  "
+               "loss 1.93  held out 2.50  5.0 steps/s  0:04 left~[J<~[?7h");
     draw_curve(&progress, 1);
     check_seen("and in the curve", "loss over 40 steps, in 1.00 s; o: held out\n"
                                    "   3.00 |''....   o                              \n"
